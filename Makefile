@@ -1,0 +1,47 @@
+# Everything a newcomer or CI runs. Needs Python 3.11 or later and a package index; nothing else.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+DEMO = demo-library
+
+.PHONY: help demo test check bench docs clean
+
+help:
+	@echo "make demo    set up, index the sample library and answer five questions"
+	@echo "make test    set up and run all tests"
+	@echo "make check   formatting, lint, types and the import map"
+	@echo "make bench   speed and memory beside bm25s, SQLite FTS5 and raw tantivy (needs WHEREFROM_DATA)"
+	@echo "make docs    write the generated pages of docs/reference anew"
+	@echo "make clean   remove the virtual environment and the demo library"
+
+# A plain install, as a user has it: no torch, no development tools.
+$(VENV)/.plain: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wherefrom needs Python 3.11 or later; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.plain
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.plain
+	@$(BIN)/python sample/demo.py $(DEMO)
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m bench.library $(ARGS)
+
+docs: $(VENV)/.dev
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf $(VENV) $(DEMO)

@@ -1,0 +1,20 @@
+"""wherefrom answers questions from your own documents and shows where every word came from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+__all__ = ["Library", "__version__"]
+
+if TYPE_CHECKING:
+    from wherefrom.library import Library as Library
+
+
+def __getattr__(name: str) -> object:
+    """Load the front door only when it is asked for: `import wherefrom` itself costs nothing."""
+    if name == "Library":
+        from wherefrom.library import Library
+
+        return Library
+    raise AttributeError(f"module 'wherefrom' has no attribute '{name}'")

@@ -1,0 +1,280 @@
+"""Every setting, its default and the reason for it.
+
+Defaults are overruled by a TOML file, and that by `--set section.name=value`. A name that is not a
+setting, or a value of the wrong type, is an error that says what was meant.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from wherefrom.errors import SettingsError
+from wherefrom.types import Style
+
+
+@dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """Reading files."""
+
+    max_megabytes: float = 64.0  # one document, unpacked; a long novel is 3, and a bigger file is rarely prose
+    batch_passages: int = 20_000  # written and acknowledged together; larger is faster, smaller loses less
+    batch_seconds: float = 10.0  # ... or after this long, so that slow formats are acknowledged too
+
+    def __post_init__(self) -> None:
+        _positive("ingest", self, "max_megabytes", "batch_passages", "batch_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSettings:
+    """Cutting documents into passages; fixed when a library is created."""
+
+    words: int = 100  # the length the readers are trained on
+    overlap: int = 25  # an answer that leans on the sentence before it stays whole
+
+    def __post_init__(self) -> None:
+        _positive("split", self, "words")
+        if not 0 <= self.overlap < self.words:
+            raise SettingsError(
+                f"split.overlap must be at least 0 and below split.words ({self.words}), not {self.overlap}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """What the BM25 index sees; fixed when a library is created."""
+
+    language: str = "english"  # whose word endings are cut: a Snowball name, or "none"
+    title: bool = True  # a passage is also found by the title of its document
+
+    def __post_init__(self) -> None:
+        if self.language not in LANGUAGES:
+            guess = _suggestion(self.language, LANGUAGES)
+            raise SettingsError(
+                f"index.language knows no '{self.language}'{guess or '; it knows ' + ', '.join(LANGUAGES)}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieveSettings:
+    """Finding passages."""
+
+    kind: Literal["bm25"] = "bm25"
+    k: int = 20  # passages found for a question
+
+    def __post_init__(self) -> None:
+        _positive("retrieve", self, "k")
+
+
+@dataclass(frozen=True, slots=True)
+class RankSettings:
+    """Putting the found passages into a better order."""
+
+    kind: Literal["none"] = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """Reading candidate answers out of passages."""
+
+    kind: Literal["sentence"] = "sentence"
+    candidates: int = 10  # kept for the stages that follow
+
+    def __post_init__(self) -> None:
+        _positive("read", self, "candidates")
+
+
+@dataclass(frozen=True, slots=True)
+class RerankSettings:
+    """Putting the candidate answers into a better order."""
+
+    kind: Literal["none"] = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """Judging whether the library answers the question at all."""
+
+    kind: Literal["lexical"] = "lexical"
+    min_chance: float = 0.5  # below this the answer is "I don't know"
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.min_chance <= 1.0:
+            raise SettingsError(f"judge.min_chance is a probability from 0 to 1, not {self.min_chance}")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSettings:
+    """Writing the answer."""
+
+    kind: Literal["verbatim"] = "verbatim"
+    style: Style = "short"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, a section a stage."""
+
+    ingest: IngestSettings = field(default_factory=IngestSettings)
+    split: SplitSettings = field(default_factory=SplitSettings)
+    index: IndexSettings = field(default_factory=IndexSettings)
+    retrieve: RetrieveSettings = field(default_factory=RetrieveSettings)
+    rank: RankSettings = field(default_factory=RankSettings)
+    read: ReadSettings = field(default_factory=ReadSettings)
+    rerank: RerankSettings = field(default_factory=RerankSettings)
+    judge: JudgeSettings = field(default_factory=JudgeSettings)
+    write: WriteSettings = field(default_factory=WriteSettings)
+
+
+# Snowball languages that the index can stem.
+LANGUAGES = (
+    "none", "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian",
+    "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
+)  # fmt: skip
+
+# A library remembers these from its first day: changing one would need every passage made anew.
+FIXED_SECTIONS = ("split", "index")
+
+
+def resolve(toml: Path | None = None, overrides: Iterable[str] = (), base: Settings | None = None) -> Settings:
+    """The settings in force: `base` (or the defaults), then the TOML file, then each `section.name=value`."""
+    settings = base or Settings()
+    if toml is not None:
+        settings = from_mapping(_read_toml(toml), settings, origin=str(toml))
+    for override in overrides:
+        settings = with_override(settings, override)
+    return settings
+
+
+def from_mapping(values: Mapping[str, object], base: Settings | None = None, origin: str = "") -> Settings:
+    """`base` with the values of a nested mapping, as a TOML file gives it."""
+    return _updated(base or Settings(), values, prefix="", origin=origin)
+
+
+def to_mapping(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The settings as a nested mapping that TOML and JSON can hold."""
+    return {
+        section.name: {
+            setting.name: getattr(getattr(settings, section.name), setting.name)
+            for setting in fields(getattr(settings, section.name))
+        }
+        for section in fields(settings)
+    }
+
+
+def with_override(settings: Settings, override: str) -> Settings:
+    """`settings` with one `section.name=value` applied."""
+    name, equals, text = override.partition("=")
+    name = name.strip()
+    if not equals:
+        raise SettingsError(f"'{override}' does not say a value; write it as section.name=value")
+    if name.count(".") != 1:
+        guess = _suggestion(name, list(names(settings)))
+        raise SettingsError(f"{name or override!r} is not a setting{guess or '; write section.name=value'}")
+    section, setting = name.split(".")
+    return _updated(settings, {section: {setting: _Written(text.strip())}}, prefix="", origin="")
+
+
+def names(settings: Settings | None = None) -> Iterator[str]:
+    """Every setting's full name, such as `split.words`."""
+    for section, values in to_mapping(settings or Settings()).items():
+        for name in values:
+            yield f"{section}.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A value as typed on a command line: what it means depends on the setting's type."""
+
+    text: str
+
+
+_Section = TypeVar("_Section")
+
+
+def _updated(base: _Section, values: Mapping[str, object], prefix: str, origin: str) -> _Section:
+    hints = get_type_hints(type(base))
+    changes: dict[str, Any] = {}
+    for name, value in values.items():
+        full = f"{prefix}{name}"
+        where = f" (in {origin})" if origin else ""
+        if name not in hints:
+            raise SettingsError(f"{full} is not a setting{_suggested(full, prefix, hints)}{where}")
+        current = getattr(base, name)
+        if is_dataclass(current):
+            if not isinstance(value, Mapping):
+                raise SettingsError(f"{full} is a section of settings, not a value{where}")
+            changes[name] = _updated(current, value, prefix=f"{full}.", origin=origin)
+        else:
+            changes[name] = _checked(full, value, hints[name], where)
+    return replace(base, **changes)  # type: ignore[type-var]
+
+
+def _suggested(full: str, prefix: str, siblings: Iterable[str]) -> str:
+    """`; did you mean ...?`: a neighbour of the same section first, then any setting at all."""
+    local = difflib.get_close_matches(full.removeprefix(prefix), list(siblings), n=1)
+    if local:
+        return f"; did you mean {prefix}{local[0]}?"
+    last = full.rpartition(".")[2]
+    elsewhere = [name for name in names() if name.rpartition(".")[2] == last]
+    if elsewhere:
+        return f"; did you mean {elsewhere[0]}?"
+    return _suggestion(full, list(names())) or "; `wherefrom config` lists them all"
+
+
+def _suggestion(given: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(given, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+_KIND_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def _checked(name: str, value: object, hint: Any, where: str) -> object:
+    """The value in the setting's own type, or an error that names the setting."""
+    if get_origin(hint) in (Union, types.UnionType):
+        hint = next(option for option in get_args(hint) if option is not type(None))
+    if get_origin(hint) is Literal:
+        choices = [str(choice) for choice in get_args(hint)]
+        given = value.text.strip("\"'") if isinstance(value, _Written) else value
+        if given not in choices:
+            guess = _suggestion(str(given), choices)
+            raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {given!r}{guess}{where}")
+        return given
+    if isinstance(value, _Written):
+        value = _parsed(value.text, hint)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not hint:
+        raise SettingsError(f"{name} must be {_KIND_NAMES[hint]}, not {value!r}{where}")
+    return value
+
+
+def _parsed(text: str, hint: type) -> object:
+    """Text from a command line, read as TOML unless the setting is text itself."""
+    if hint is str:
+        return text.strip("\"'")
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"cannot read the settings file {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not TOML: {error}") from error
+
+
+def _positive(section: str, settings: object, *names: str) -> None:
+    for name in names:
+        if not getattr(settings, name) > 0:
+            raise SettingsError(f"{section}.{name} must be above 0, not {getattr(settings, name)}")

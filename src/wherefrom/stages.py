@@ -1,0 +1,122 @@
+"""The verbs: one Protocol a stage, one method each, many questions at a time.
+
+Promises that every implementation keeps, checked by the contract tests in `tests/contracts`: output
+follows the order of the questions; best first; ties broken by id, so that runs repeat; empty in, empty out;
+a batch equals one by one; nothing passed in is changed; constructors are cheap, weights load on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from wherefrom.types import Answer, Candidate, Document, Hit, Passage, Question, Style, Summary
+
+
+class Store(Protocol):
+    """Keeps documents and cuts them into passages; a document put again replaces its old version."""
+
+    def put(self, documents: Sequence[Document]) -> None: ...
+
+    def remove(self, ids: Sequence[str]) -> list[str]:
+        """Take documents out; the ids of those that were there."""
+        ...
+
+    def document(self, id: str) -> Document | None: ...
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """The passages of these ids, in their order; unknown ids are left out."""
+        ...
+
+    def passages_at(self, keys: Sequence[int]) -> dict[int, Passage]:
+        """The passages of these index keys; keys that are no longer, or not yet, in use are left out."""
+        ...
+
+
+class Index(Protocol):
+    """Finds the keys of passages by their text; holds numbers only, the text lives in the store.
+
+    Keys are whole numbers, what every index engine takes natively. What was put or removed is seen by
+    `search`, and survives a crash, from `commit` on: all of it or nothing.
+    """
+
+    def create(self) -> None:
+        """Lay an empty index, unless there is one; a missing index is an error everywhere else."""
+        ...
+
+    def put(self, keys: Sequence[int], texts: Sequence[str]) -> None: ...
+
+    def remove(self, keys: Sequence[int]) -> None: ...
+
+    def commit(self) -> None: ...
+
+    def search(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
+        """For each text its `k` best keys with their scores, best first, equal scores by key."""
+        ...
+
+    def keys(self) -> set[int]: ...
+
+    def refresh(self) -> None:
+        """See what other processes have committed since."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Retriever(Protocol):
+    """Finds passages for questions."""
+
+    def retrieve(self, questions: Sequence[Question]) -> list[list[Hit]]: ...
+
+
+class Ranker(Protocol):
+    """Puts found passages into a better order."""
+
+    def rank(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Hit]]: ...
+
+
+class Reader(Protocol):
+    """Reads candidate answers out of passages."""
+
+    def read(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Candidate]]: ...
+
+
+class Reranker(Protocol):
+    """Puts candidate answers into a better order."""
+
+    def rerank(
+        self, questions: Sequence[Question], candidates: Sequence[Sequence[Candidate]]
+    ) -> list[list[Candidate]]: ...
+
+
+class Judge(Protocol):
+    """Says the chance that the library answers each question, from 0 to 1."""
+
+    def judge(
+        self,
+        questions: Sequence[Question],
+        hits: Sequence[Sequence[Hit]],
+        candidates: Sequence[Sequence[Candidate]],
+    ) -> list[float]: ...
+
+
+class Writer(Protocol):
+    """Writes the answer in a style; it never declines, so without anything to write from `text` is None.
+
+    Whether to decline is decided by the pipeline, from the judge's chance.
+    """
+
+    def write(
+        self,
+        questions: Sequence[Question],
+        hits: Sequence[Sequence[Hit]],
+        candidates: Sequence[Sequence[Candidate]],
+        chances: Sequence[float],
+        style: Style,
+    ) -> list[Answer]: ...
+
+
+class Summarizer(Protocol):
+    """Tells many passages around a question, in at most `words` words."""
+
+    def summarize(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], words: int) -> list[Summary]: ...

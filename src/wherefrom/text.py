@@ -1,0 +1,123 @@
+"""Text cut into sentences and words, by character offsets."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+Span = tuple[int, int]
+
+# Where a sentence may end: closing punctuation before white space, the full stops of Chinese and
+# Japanese (which need no space), a blank line, or a line that begins an item of a list.
+_BREAK = re.compile(
+    r"""[.!?…]+["'”’»)\]]*(?=\s) | [。！？｡]+["”’」』）]* | [।॥։۔؟]+(?=\s)
+    | \n(?=[^\S\n]*(?:\n|[-*•–]\s|\d{1,3}[.)]\s))""",
+    re.VERBOSE,
+)
+_SPACES = re.compile(r"\s*")
+
+# A full stop after one of these belongs to the word, not to the sentence ...
+_ABBREVIATIONS = frozenset(
+    """mr mrs ms dr prof st mt ft sr jr vs rev gen col lt sgt capt cpl gov sen hon dept univ bros approx
+    e.g i.e eg ie cf ca al viz incl excl z.b d.h""".split()
+)
+# ... and after one of these, if a number follows.
+_BEFORE_NUMBERS = frozenset(
+    """no nos nr fig figs vol vols p pp ed art sec ch jan feb mar apr jun jul aug sep sept oct nov dec""".split()
+)
+
+# Scripts written without spaces count by the character: Han, Kana, Thai, Lao, Khmer, Myanmar.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED_ANYWHERE = re.compile(f"[{_UNSPACED}]")
+# Accents and vowel signs that follow a letter; Indic scripts are made of them.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+_LETTERS = f"(?:[^\\W{_UNSPACED}]|[{_MARKS}])+"
+_WORD = re.compile(rf"[{_UNSPACED}]|{_LETTERS}(?:['’.,·-]{_LETTERS})*|[^\w\s]")
+
+# Words that say how a sentence is built, not what it is about; English.
+FUNCTION_WORDS = frozenset(
+    """a about after all also am an and any are aren't as at be because been before being between both but by can
+    can't cannot could couldn't did didn't do does doesn't doing don't during each either else ever every few for
+    from get gets give given go goes got had hadn't has hasn't have haven't having he her hers him his how i if in
+    into is isn't it its it's itself just kind let many may me might mine more most much must my name neither no nor
+    not of off on one ones only or other our out over own please said same say says shall she should shouldn't since
+    so some such tell than that that's the their theirs them then there these they this those though through thus to
+    too under until up upon us very was wasn't we were weren't what what's when where which while who who's whom whose
+    why will with within without won't would wouldn't yes yet you your yours""".split()
+)
+
+# Nothing that a text file can hold, yet what broken converters leave behind.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """The text as it is kept: composed Unicode (NFC), plain line ends, no control characters.
+
+    Offsets always refer to the cleaned text, so this runs once, before anything is cut.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _UNPRINTABLE.sub(lambda found: "\n" if found[0] in "\x0b\x0c" else "", text)
+    return unicodedata.normalize("NFC", text)
+
+
+def sentences(text: str) -> list[Span]:
+    """The sentences of a text as (start, end), without the white space around them.
+
+    Rules, not a model: a border needs closing punctuation and white space, and is refused after an
+    abbreviation, an initial, or before a small letter. Everything but white space is in a sentence.
+    """
+    spans: list[Span] = []
+    start = _skip_spaces(text, 0)
+    for found in _BREAK.finditer(text, start):
+        if found.start() < start or _belongs_to_word(text, start, found.start(), found.end()):
+            continue
+        end = found.end() if text[found.start()] != "\n" else _last_visible(text, start, found.start())
+        if end > start:
+            spans.append((start, end))
+        start = _skip_spaces(text, found.end())
+    end = _last_visible(text, start, len(text))
+    if end > start:
+        spans.append((start, end))
+    return spans
+
+
+def words(text: str) -> list[Span]:
+    """The words and punctuation marks of a text as (start, end); `well-known` and `3.5` are one word."""
+    return [found.span() for found in _WORD.finditer(text)]
+
+
+def has_unspaced_script(text: str) -> bool:
+    """Whether any of the text is in a script that does not put spaces between words."""
+    return not text.isascii() and _UNSPACED_ANYWHERE.search(text) is not None
+
+
+def separated(text: str) -> str:
+    """The text with every character of an unspaced script set apart, so that an index sees them as words."""
+    return _UNSPACED_ANYWHERE.sub(r" \g<0> ", text) if has_unspaced_script(text) else text
+
+
+def _skip_spaces(text: str, position: int) -> int:
+    found = _SPACES.match(text, position)
+    return found.end() if found else position
+
+
+def _last_visible(text: str, start: int, end: int) -> int:
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return end
+
+
+def _belongs_to_word(text: str, sentence_start: int, mark: int, end: int) -> bool:
+    """Whether the mark at `mark` is part of a word (Dr. Who) and not the end of a sentence."""
+    if text[mark] != ".":
+        return False
+    following = _skip_spaces(text, end)
+    if following < len(text) and text[following].islower() and "\n\n" not in text[end:following]:
+        return True
+    begin = max(sentence_start, mark - 12)
+    word = text[begin:mark].rpartition(" ")[2].rpartition("\n")[2].lstrip("(\"'“‘[")
+    if len(word) == 1 and word.isupper():  # an initial, as in J. R. R. Tolkien
+        return True
+    if word.lower() in _BEFORE_NUMBERS:
+        return following < len(text) and text[following].isdigit()
+    return word.lower() in _ABBREVIATIONS

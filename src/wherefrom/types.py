@@ -1,0 +1,148 @@
+"""The nine nouns that travel through the pipeline.
+
+All are frozen: a stage returns new values and leaves what it was given alone. Offsets are characters,
+at every border: tokens belong to one model, characters to everyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+Style = Literal["short", "sentence", "passage"]
+STYLES: tuple[Style, ...] = get_args(Style)
+
+WordSource = Literal["passage", "question", "vocabulary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text of the library; `text` is exactly what every offset refers to."""
+
+    id: str
+    text: str
+    title: str = ""
+    source: str = ""  # the file it was read from
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a document: `document.text[start:end] == passage.text`."""
+
+    id: str
+    document_id: str
+    text: str
+    start: int
+    end: int
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person asks."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage found for a question; the order of a list of hits is their rank."""
+
+    passage: Passage
+    score: float
+    features: Mapping[str, float] = field(default_factory=dict)  # every earlier stage's score, by stage name
+
+    def rescored(self, stage: str, score: float) -> Hit:
+        """A copy that carries `score`, which is also kept in the features under the stage's name."""
+        return replace(self, score=score, features={**self.features, stage: score})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A possible answer, anchored: `passage.text[start:end] == text`."""
+
+    text: str
+    passage: Passage
+    start: int
+    end: int
+    score: float
+    features: Mapping[str, float] = field(default_factory=dict)
+
+    def rescored(self, stage: str, score: float) -> Candidate:
+        """A copy that carries `score`, which is also kept in the features under the stage's name."""
+        return replace(self, score=score, features={**self.features, stage: score})
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Where one word of an answer came from.
+
+    A copied word says at which characters of which passage it stands: `passage.text[start:end]` is the
+    word. `share` is the part of the writer's probability that this source gave; `space` is the white
+    space between this word and the one before it.
+    """
+
+    text: str
+    source: WordSource
+    passage_id: str | None = None
+    start: int | None = None
+    end: int | None = None
+    share: float = 1.0
+    space: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is told to the person; `text` is None when the library does not answer the question.
+
+    `chance` is the probability that the library answers the question. `evidence` holds the passages that
+    the words point to, so that an answer can be checked without the library at hand.
+    """
+
+    text: str | None
+    style: Style
+    chance: float
+    words: tuple[Word, ...] = ()
+    evidence: tuple[Passage, ...] = ()
+
+    @property
+    def declined(self) -> bool:
+        return self.text is None
+
+
+@dataclass(frozen=True, slots=True)
+class SummarySentence:
+    """One sentence of a summary with the passages it rests on."""
+
+    text: str
+    evidence: tuple[Passage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Many documents told around a question."""
+
+    sentences: tuple[SummarySentence, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return " ".join(sentence.text for sentence in self.sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One question's whole trip; the command line, the server and the scorer all read it."""
+
+    question: Question
+    hits: tuple[Hit, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    answer: Answer | None = None
+    summary: Summary | None = None
+    timings: Mapping[str, float] = field(default_factory=dict)  # seconds, by stage name
+
+
+def joined(words: tuple[Word, ...]) -> str:
+    """The text that the words spell: for every answer, `joined(answer.words) == answer.text`."""
+    return "".join(word.space + word.text for word in words)
