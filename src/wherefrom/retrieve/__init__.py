@@ -1,0 +1,1 @@
+"""Passages are found for questions."""

@@ -1,0 +1,192 @@
+"""The BM25 index, kept by tantivy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wherefrom.config import IndexSettings
+from wherefrom.errors import LibraryDamaged
+from wherefrom.text import FUNCTION_WORDS, separated
+
+if TYPE_CHECKING:
+    import tantivy
+
+_ANALYZER = "wherefrom"
+_WRITER_BYTES = 64_000_000  # a batch of 20,000 passages needs about 40 MB of postings
+_MOST_TERMS = 1_024  # different words of one question; a pasted page has fewer
+_LONGEST_WORD = 100  # bytes; longer runs are data, not words
+_SPARE = 8  # hits fetched beyond k, to see whether equal scores cross the border
+_NO_STOP_WORDS = ("none", "arabic", "greek", "romanian", "tamil", "turkish")  # tantivy has no list for these
+
+
+class BM25Index:
+    """Finds passages by the words they share with a text: BM25 with k1 = 1.2 and b = 0.75.
+
+    Words are cut at everything that is not a letter or digit, lower-cased, folded to ASCII and stemmed;
+    scripts without spaces are indexed by the character. A question's function words are left out, unless
+    it has no others: the passages found are as good, and found five times faster. Any text is a safe
+    question, because it is analysed and never parsed.
+    """
+
+    def __init__(self, path: Path, settings: IndexSettings) -> None:
+        self.path = path
+        self._settings = settings
+        self._opened: tantivy.Index | None = None
+        self._writer: tantivy.IndexWriter | None = None
+        self._searcher: tantivy.Searcher | None = None
+        self._analyzers: tuple[tantivy.TextAnalyzer, tantivy.TextAnalyzer] | None = None
+
+    def create(self) -> None:
+        """Lay an empty index, unless there is one."""
+        self._open(create=True)
+
+    def put(self, keys: Sequence[int], texts: Sequence[str]) -> None:
+        import tantivy
+
+        writer = self._writing()
+        for key, text in zip(keys, texts, strict=True):
+            document = tantivy.Document()
+            document.add_unsigned("key", key)
+            document.add_text("text", separated(text))
+            writer.add_document(document)
+
+    def remove(self, keys: Sequence[int]) -> None:
+        import tantivy
+
+        if keys:
+            # By query: deletion by term takes a Python int for a signed number and misses unsigned keys.
+            query = tantivy.Query.term_set_query(self._index().schema, "key", list(keys))
+            self._writing().delete_documents_by_query(query)
+
+    def commit(self) -> None:
+        if self._writer is not None:
+            self._writer.commit()
+            self.refresh()
+
+    def search(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
+        return [self._search_one(text, k) for text in texts]
+
+    def keys(self) -> set[int]:
+        import tantivy
+
+        searcher = self._searching()
+        if not searcher.num_docs:
+            return set()
+        found = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
+        return set(self._keys_of([address for _, address in found]))
+
+    def refresh(self) -> None:
+        if self._opened is not None:
+            self._opened.reload()
+            self._searcher = self._opened.searcher()
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.wait_merging_threads()  # ends the writer: the next one can then take its lock
+        self._opened = self._writer = self._searcher = None
+
+    def _search_one(self, text: str, k: int) -> list[tuple[int, float]]:
+        import tantivy
+
+        terms = self._terms(text)
+        searcher = self._searching()
+        if not terms or not searcher.num_docs:
+            return []
+        schema = self._index().schema
+        parts = []
+        for term, times in terms.items():
+            query = tantivy.Query.term_query(schema, "text", term, "freq")
+            parts.append((tantivy.Occur.Should, tantivy.Query.boost_query(query, times) if times > 1 else query))
+        query = tantivy.Query.boolean_query(parts)
+        return self._best(searcher, query, k, fetched=k + _SPARE)
+
+    def _best(self, searcher: tantivy.Searcher, query: tantivy.Query, k: int, fetched: int) -> list[tuple[int, float]]:
+        """The k best keys; of equal scores at the border the smallest keys, wherever tantivy keeps them."""
+        # Without the count tantivy can skip passages that cannot reach the best ones.
+        found = searcher.search(query, fetched, count=False).hits
+        if len(found) == fetched < searcher.num_docs and found[-1][0] == found[k - 1][0]:
+            return self._best(searcher, query, k, fetched * 4)
+        keys = self._keys_of([address for _, address in found])
+        scored = [(key, float(score)) for key, (score, _) in zip(keys, found, strict=True)]
+        return sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+    def _keys_of(self, addresses: list[tantivy.DocAddress]) -> list[int]:
+        return [int(key or 0) for key in self._searching().fast_field_values("key", addresses)]
+
+    def _terms(self, text: str) -> dict[str, int]:
+        """The different words of a question and how often each stands in it."""
+        content, everything = self._analysis()
+        text = separated(text)
+        found = content.analyze(text) or everything.analyze(text)
+        return dict(list(Counter(found).items())[:_MOST_TERMS])
+
+    def _analysis(self) -> tuple[tantivy.TextAnalyzer, tantivy.TextAnalyzer]:
+        """How a question is cut into words: without its function words, and with them."""
+        if self._analyzers is None:
+            language = self._settings.language
+            self._analyzers = (
+                _analyzer(language, drop_stop_words=language not in _NO_STOP_WORDS),
+                _analyzer(language, drop_stop_words=False),
+            )
+        return self._analyzers
+
+    def _index(self) -> tantivy.Index:
+        return self._opened or self._open(create=False)
+
+    def _open(self, create: bool) -> tantivy.Index:
+        import tantivy
+
+        builder = tantivy.SchemaBuilder()
+        builder.add_unsigned_field("key", indexed=True, fast=True)
+        builder.add_text_field("text", tokenizer_name=_ANALYZER, index_option="freq")
+        if create:
+            self.path.mkdir(parents=True, exist_ok=True)
+        elif not (self.path / "meta.json").exists():
+            raise LibraryDamaged(f"the index in {self.path} is missing; `wherefrom check` makes it anew")
+        try:
+            opened = tantivy.Index(builder.build(), str(self.path))
+            opened.config_reader("manual")  # no thread that watches files: refresh() says when to look
+            opened.register_tokenizer(_ANALYZER, self._analysis()[1])
+            self._searcher = opened.searcher()
+        except (ValueError, OSError) as error:
+            raise LibraryDamaged(
+                f"the index in {self.path} cannot be read ({error}); `wherefrom check` makes it anew"
+            ) from error
+        self._opened = opened
+        return opened
+
+    def _writing(self) -> tantivy.IndexWriter:
+        if self._writer is None:
+            # One thread beside Python's own: it indexes a batch while the next one is read.
+            self._writer = self._index().writer(_WRITER_BYTES, 1)
+        return self._writer
+
+    def _searching(self) -> tantivy.Searcher:
+        if self._searcher is None:
+            self._index()
+        assert self._searcher is not None
+        return self._searcher
+
+
+def _analyzer(language: str, drop_stop_words: bool) -> tantivy.TextAnalyzer:
+    import tantivy
+
+    filters = tantivy.Filter
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    builder = builder.filter(filters.remove_long(_LONGEST_WORD)).filter(filters.lowercase())
+    if drop_stop_words and language == "english":
+        builder = builder.filter(
+            filters.custom_stopword(sorted(FUNCTION_WORDS))
+        )  # tantivy's own lacks "what", "who" ...
+    elif drop_stop_words:
+        builder = builder.filter(filters.stopword(language))
+    if language in ("none", "english"):
+        builder = builder.filter(filters.ascii_fold())
+    if language != "none":
+        builder = builder.filter(filters.stemmer(language))
+    if language not in ("none", "english"):  # their stemmers need the accents
+        builder = builder.filter(filters.ascii_fold())
+    return builder.build()

@@ -1,0 +1,37 @@
+"""Questions are answered with hits: an index finds the keys, the store gives the passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from wherefrom.stages import Index, Store
+from wherefrom.types import Hit, Question
+
+
+class IndexRetriever:
+    """The k best passages of one index; `index` gives the index as it is at the time of asking."""
+
+    def __init__(self, name: str, index: Callable[[], Index], store: Store, k: int) -> None:
+        self.name = name
+        self._index = index
+        self._store = store
+        self._k = k
+
+    def retrieve(self, questions: Sequence[Question]) -> list[list[Hit]]:
+        if not questions:
+            return []
+        index = self._index()
+        texts = [question.text for question in questions]
+        return [self._hits(index, text, found) for text, found in zip(texts, index.search(texts, self._k), strict=True)]
+
+    def _hits(self, index: Index, text: str, found: list[tuple[int, float]]) -> list[Hit]:
+        """Hits for the keys found; an index may for a moment hold keys that the store has dropped."""
+        wanted = self._k
+        passages = self._store.passages_at([key for key, _ in found])
+        while len(passages) < min(self._k, len(found)) and len(found) == wanted:
+            wanted *= 2
+            (found,) = index.search([text], wanted)
+            passages = self._store.passages_at([key for key, _ in found])
+        hits = [Hit(passages[key], score, {self.name: score}) for key, score in found if key in passages]
+        hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
+        return hits[: self._k]

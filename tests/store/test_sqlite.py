@@ -1,0 +1,171 @@
+"""The SQLite store: the Store contract, staging, recovery, and what it finds wrong with itself."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.store import StoreContract
+from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
+from wherefrom.store import schema
+from wherefrom.store.sqlite import SQLiteStore, _byte_offsets
+from wherefrom.types import Document
+
+
+def at_blank_lines(text: str) -> list[tuple[int, int]]:
+    found = ((match.start(), match.end()) for match in re.finditer(r"\S(?:(?!\n\n).)*", text, re.DOTALL))
+    return [(start, start + len(text[start:end].rstrip())) for start, end in found]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SQLiteStore:
+    store = SQLiteStore(tmp_path / "documents.sqlite", at_blank_lines)
+    store.open(create=True)
+    return store
+
+
+class TestContract(StoreContract):
+    """SQLiteStore is a Store."""
+
+
+def test_staged_documents_are_invisible_until_published(store: SQLiteStore) -> None:
+    store.put([Document("a", "old")])
+    staged = store.stage([Document("a", "new one\n\nnew two"), Document("b", "added")])
+    assert store.document("a") == Document("a", "old")
+    assert store.document("b") is None
+    assert store.passages_at(staged.keys) == {}
+    assert store.counts() == (1, 1)
+    store.publish(staged)
+    assert [passage.text for passage in store.passages_at(staged.keys).values()] == ["new one", "new two", "added"]
+    assert store.counts() == (2, 3)
+
+
+def test_the_old_version_is_retired_until_the_indexes_have_dropped_it(store: SQLiteStore) -> None:
+    first = store.stage([Document("a", "one\n\ntwo")])
+    store.publish(first)
+    second = store.stage([Document("a", "three")])
+    store.publish(second)
+    assert store.retired() == list(first.keys)
+    store.forget(first.keys)
+    assert store.retired() == []
+
+
+def test_what_a_killed_writer_staged_is_cleared_and_its_keys_are_not_used_again(store: SQLiteStore) -> None:
+    lost = store.stage([Document("a", "never published")])
+    assert store.recover() == 1
+    assert store.retired() == list(lost.keys)
+    kept = store.stage([Document("a", "published")])
+    assert not set(lost.keys) & set(kept.keys)
+
+
+def test_an_error_while_staging_changes_nothing(store: SQLiteStore) -> None:
+    store.put([Document("a", "old")])
+    with pytest.raises(LibraryError, match=r"document 'bad' is not valid Unicode at character 3"):
+        store.stage([Document("a", "new"), Document("bad", "abc\ud800")])
+    assert store.document("a") == Document("a", "old")
+    assert store.recover() == 0
+
+
+def test_many_threads_read_while_one_writes(store: SQLiteStore) -> None:
+    store.put([Document("a", "version 0")])
+    wrong: list[str] = []
+
+    def read() -> None:
+        for _ in range(200):
+            document = store.document("a")
+            (passage,) = store.passages(["a#0"]) or [None]
+            if document is None or not document.text.startswith("version") or passage is None:
+                wrong.append(str(document))
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for version in range(30):
+        store.put([Document("a", f"version {version}")])
+    for reader in readers:
+        reader.join()
+    assert wrong == []
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.lists(st.integers(0, 50), max_size=8))
+def test_byte_offsets_cut_the_same_text_as_character_offsets(text: str, borders: list[int]) -> None:
+    spans = [
+        (min(a, b, len(text)), min(max(a, b), len(text))) for a, b in zip(borders[::2], borders[1::2], strict=False)
+    ]
+    offsets = _byte_offsets(text, spans)
+    for start, end in spans:
+        assert text.encode()[offsets[start] : offsets[end]].decode() == text[start:end]
+
+
+def test_text_that_changed_by_itself_is_noticed(store: SQLiteStore) -> None:
+    store.put([Document("a", "one\n\ntwo"), Document("b", "fine")])
+    assert list(store.misfits()) == []
+    with sqlite3.connect(store.path) as other:
+        other.execute("UPDATE document SET text = 'one\n\ntwu' WHERE id = 'a'")
+    assert list(store.misfits()) == [("a", "its text is not the one that was written")]
+
+
+def test_passages_that_do_not_fit_are_noticed(store: SQLiteStore) -> None:
+    store.put([Document("a", "one\n\ntwo")])
+    with sqlite3.connect(store.path) as other:
+        other.execute("UPDATE passage SET byte_start = byte_start + 1 WHERE key = 1")
+    assert list(store.misfits()) == [("a", "its passages do not match its text")]
+
+
+def test_a_file_that_is_no_database_is_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "documents.sqlite"
+    path.write_bytes(b"this is not a database, whatever its name says" * 100)
+    with pytest.raises(LibraryDamaged, match="cannot be read as a database"):
+        SQLiteStore(path, at_blank_lines).open(create=True)
+
+
+def test_the_database_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "documents.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE bookmarks (address TEXT)")
+    with pytest.raises(LibraryForeign, match="something else"):
+        SQLiteStore(path, at_blank_lines).open(create=True)
+
+
+def test_a_newer_format_is_refused(store: SQLiteStore) -> None:
+    with sqlite3.connect(store.path) as other:
+        other.execute(f"PRAGMA user_version = {schema.FORMAT + 1}")
+    with pytest.raises(LibraryTooNew, match="Upgrade wherefrom"):
+        SQLiteStore(store.path, at_blank_lines).open(create=False)
+
+
+class TestUpgrade:
+    """Older formats are brought up a step at a time, each step all or nothing."""
+
+    def test_passes_through_every_format_in_between(self, store: SQLiteStore) -> None:
+        connection = sqlite3.connect(store.path, isolation_level=None)
+        steps = {
+            schema.FORMAT: lambda c: c.execute("ALTER TABLE document ADD COLUMN language TEXT"),
+            schema.FORMAT + 1: lambda c: c.execute("UPDATE document SET language = 'xx'"),
+        }
+        store.put([Document("a", "text")])
+        passed = schema.upgrade(connection, steps, target=schema.FORMAT + 2)
+        assert passed == [schema.FORMAT + 1, schema.FORMAT + 2]
+        assert connection.execute("SELECT id, language FROM document").fetchall() == [("a", "xx")]
+        assert schema.version(connection) == schema.FORMAT + 2
+        connection.close()
+
+    def test_a_step_that_fails_leaves_the_format_before_it(self, store: SQLiteStore) -> None:
+        connection = sqlite3.connect(store.path, isolation_level=None)
+
+        def failing(c: sqlite3.Connection) -> None:
+            c.execute("DELETE FROM document")
+            raise RuntimeError("the disk is full")
+
+        store.put([Document("a", "text")])
+        with pytest.raises(RuntimeError, match="disk is full"):
+            schema.upgrade(connection, {schema.FORMAT: failing}, target=schema.FORMAT + 1)
+        assert schema.version(connection) == schema.FORMAT
+        assert connection.execute("SELECT id FROM document").fetchall() == [("a",)]
+        connection.close()
