@@ -1,0 +1,1 @@
+"""Pure functions of a question and a text."""

@@ -1,0 +1,1 @@
+"""The chance that the library answers a question."""

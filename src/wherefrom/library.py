@@ -1,0 +1,169 @@
+"""The front door: a library that is filled with documents and asked questions.
+
+from wherefrom import Library
+library = Library("my-library")
+library.ingest(["notes/"])
+print(library.ask("When does the garden open?").answer)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from wherefrom.config import Settings
+from wherefrom.errors import NotFound
+from wherefrom.ingest.split import split
+from wherefrom.retrieve.bm25 import BM25Index
+from wherefrom.store.library import LibraryFolder, MakeIndex, Problem
+from wherefrom.store.sqlite import DocumentFacts
+from wherefrom.types import Document, Passage, Question, Style, Trace
+
+if TYPE_CHECKING:
+    from wherefrom.ingest.run import IngestReport, Progress
+    from wherefrom.pipeline import Pipeline
+
+INDEXES: dict[str, MakeIndex] = {"bm25": BM25Index}
+
+
+def default_path() -> Path:
+    """`WHEREFROM_LIBRARY`, else a folder of the user's own."""
+    named = os.environ.get("WHEREFROM_LIBRARY")
+    if named:
+        return Path(named)
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("wherefrom", appauthor=False)) / "library"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What `check` found."""
+
+    documents: int
+    passages: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong any more."""
+        return all(problem.repaired for problem in self.problems)
+
+
+class Library:
+    """Documents on disk that can be searched and asked; nothing is opened before it is needed.
+
+    One process writes at a time, many read; a question sees what was acknowledged before it was asked.
+    """
+
+    def __init__(self, path: str | Path | None = None, settings: Settings | None = None) -> None:
+        self.path = Path(path).expanduser() if path is not None else default_path()
+        self._settings = settings or Settings()
+        self._opened: LibraryFolder | None = None
+
+    # Writing.
+
+    def ingest(
+        self,
+        paths: Iterable[str | Path],
+        prune: bool = False,
+        report: Callable[[Progress], None] = lambda _: None,
+    ) -> IngestReport:
+        """Bring files and folders into the library, making it if there is none."""
+        from wherefrom.ingest.run import ingest
+
+        folder = self._folder(create=True)
+        return ingest(folder, [Path(path) for path in paths], self._settings.ingest, prune, report)
+
+    def put(self, documents: Sequence[Document]) -> None:
+        """Bring in documents that are not files; one of a known id replaces its old version."""
+        folder = self._folder(create=True)
+        with folder.writing():
+            folder.put(documents)
+
+    def remove(self, ids: Sequence[str]) -> list[str]:
+        """Take documents out everywhere; the ids of those that were there."""
+        folder = self._folder()
+        with folder.writing():
+            return folder.remove(ids)
+
+    def check(self, repair: bool = True) -> CheckReport:
+        """Verify everything, and make anew what can be derived from the documents."""
+        folder = self._folder()
+        if repair:
+            with folder.mending():
+                problems = tuple(folder.problems(repair=True))
+        else:
+            problems = tuple(folder.problems(repair=False))
+        documents, passages = folder.store.counts()
+        return CheckReport(documents, passages, problems)
+
+    # Reading.
+
+    def documents(self) -> list[DocumentFacts]:
+        """Every document without its text, by id."""
+        return list(self._folder().store.documents())
+
+    def document(self, id: str) -> Document:
+        found = self._folder().store.document(id)
+        if found is None:
+            raise NotFound(f"there is no document '{id}' in the library; `wherefrom list` shows what there is")
+        return found
+
+    def passage(self, id: str) -> Passage:
+        found = self._folder().store.passages([id])
+        if not found:
+            raise NotFound(f"there is no passage '{id}' in the library; a passage is named DOCUMENT#NUMBER")
+        return found[0]
+
+    def passages_of(self, id: str) -> list[Passage]:
+        """The passages of a document, in order."""
+        store = self._folder().store
+        return store.passages([f"{id}#{ordinal}" for ordinal in range(store.passage_count(id))])
+
+    def search(self, question: str, k: int | None = None) -> Trace:
+        """Find passages; the trace has hits and no answer."""
+        return self.pipeline(k).search_many([Question("", question)])[0]
+
+    def ask(
+        self, question: str, style: Style | None = None, k: int | None = None, min_chance: float | None = None
+    ) -> Trace:
+        """Answer a question; `trace.answer.text` is None where the library does not know."""
+        style = style or self._settings.write.style
+        return self.pipeline(k).ask_many([Question("", question)], style, min_chance)[0]
+
+    def pipeline(self, k: int | None = None) -> Pipeline:
+        """The stages over this library, for many questions at a time."""
+        from wherefrom.pipeline import build
+
+        folder = self._folder()
+        settings = folder.settings
+        if k is not None:
+            settings = replace(settings, retrieve=replace(settings.retrieve, k=k))
+        return build(settings, folder)
+
+    def settings(self) -> Settings:
+        """The settings in force; what shapes passages and indexes is fixed since the library was made."""
+        return self._folder().settings
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _folder(self, create: bool = False) -> LibraryFolder:
+        if self._opened is None:
+            self._opened = LibraryFolder.open(self.path, self._settings, split, INDEXES, create)
+        return self._opened

@@ -1,0 +1,146 @@
+"""A question's way through the stages, as plain calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from wherefrom.config import Settings
+from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Writer
+from wherefrom.types import Answer, Hit, Question, Style, Trace
+
+if TYPE_CHECKING:
+    from wherefrom.store.library import LibraryFolder
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The stages in force. `ranker` and `reranker` are None where the settings say "none"."""
+
+    retriever: Retriever
+    ranker: Ranker | None
+    reader: Reader
+    reranker: Reranker | None
+    judge: Judge
+    writer: Writer
+    min_chance: float
+
+    def search_many(self, questions: Sequence[Question]) -> list[Trace]:
+        """Find and rank passages; no answers."""
+        clock = _Clock(len(questions))
+        with clock("retrieve"):
+            hits = self.retriever.retrieve(questions)
+        hits = self._ranked(questions, hits, clock)
+        return [
+            Trace(question, hits=tuple(found), timings=clock.timings)
+            for question, found in zip(questions, hits, strict=True)
+        ]
+
+    def ask_many(self, questions: Sequence[Question], style: Style, min_chance: float | None = None) -> list[Trace]:
+        """Find passages in the library and answer from them."""
+        clock = _Clock(len(questions))
+        with clock("retrieve"):
+            hits = self.retriever.retrieve(questions)
+        traces = self.answer_many(questions, hits, style, min_chance)
+        return [replace(trace, timings={**clock.timings, **trace.timings}) for trace in traces]
+
+    def answer_many(
+        self,
+        questions: Sequence[Question],
+        hits: Sequence[Sequence[Hit]],
+        style: Style,
+        min_chance: float | None = None,
+    ) -> list[Trace]:
+        """Answer from given hits: datasets bring their own passages."""
+        clock = _Clock(len(questions))
+        hits = self._ranked(questions, hits, clock)
+        with clock("read"):
+            candidates = self.reader.read(questions, hits)
+        if self.reranker:
+            with clock("rerank"):
+                candidates = self.reranker.rerank(questions, candidates)
+        with clock("judge"):
+            chances = self.judge.judge(questions, hits, candidates)
+        with clock("write"):
+            written = self.writer.write(questions, hits, candidates, chances, style)
+        needed = self.min_chance if min_chance is None else min_chance
+        answers = [_declined(answer) if answer.chance < needed else answer for answer in written]
+        return [
+            Trace(question, tuple(found), tuple(read), answer, timings=clock.timings)
+            for question, found, read, answer in zip(questions, hits, candidates, answers, strict=True)
+        ]
+
+    def _ranked(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], clock: _Clock) -> list[list[Hit]]:
+        if self.ranker is None:
+            return [list(found) for found in hits]
+        with clock("rank"):
+            return self.ranker.rank(questions, hits)
+
+
+def build(settings: Settings, folder: LibraryFolder) -> Pipeline:
+    """The pipeline that the settings describe, over a library."""
+    language = settings.index.language
+    return Pipeline(
+        retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder),
+        ranker=None,
+        reader=_READERS[settings.read.kind](settings, language),
+        reranker=None,
+        judge=_JUDGES[settings.judge.kind](language),
+        writer=_WRITERS[settings.write.kind](),
+        min_chance=settings.judge.min_chance,
+    )
+
+
+# A stage's module is imported only when the settings choose it.
+
+
+def _bm25_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
+    from wherefrom.retrieve.retriever import IndexRetriever
+
+    return IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, settings.retrieve.k)
+
+
+def _sentence_reader(settings: Settings, language: str) -> Reader:
+    from wherefrom.read.sentence import SentenceReader
+
+    return SentenceReader(settings.read.candidates, language)
+
+
+def _lexical_judge(language: str) -> Judge:
+    from wherefrom.judge.lexical import LexicalJudge
+
+    return LexicalJudge(language)
+
+
+def _verbatim_writer() -> Writer:
+    from wherefrom.write.verbatim import VerbatimWriter
+
+    return VerbatimWriter()
+
+
+_RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {"bm25": _bm25_retriever}
+_READERS: Mapping[str, Callable[[Settings, str], Reader]] = {"sentence": _sentence_reader}
+_JUDGES: Mapping[str, Callable[[str], Judge]] = {"lexical": _lexical_judge}
+_WRITERS: Mapping[str, Callable[[], Writer]] = {"verbatim": _verbatim_writer}
+
+
+def _declined(answer: Answer) -> Answer:
+    """ "I don't know": the chance stays, the words go."""
+    return Answer(None, answer.style, answer.chance)
+
+
+class _Clock:
+    """Seconds spent in each stage, a question's share of a batch."""
+
+    def __init__(self, questions: int) -> None:
+        self._questions = max(questions, 1)
+        self.timings: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        begun = time.perf_counter()
+        yield
+        self.timings[stage] = (time.perf_counter() - begun) / self._questions

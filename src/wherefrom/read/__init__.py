@@ -1,0 +1,1 @@
+"""Candidate answers are read out of passages."""
