@@ -1,0 +1,173 @@
+"""Word documents: paragraphs, lists and tables in their order."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from wherefrom.errors import IngestError
+from wherefrom.ingest.source import readable_name, too_long
+
+_DAMAGED = "it is damaged, or not a Word document"
+_OLE_MAGIC = b"\xd0\xcf\x11\xe0"
+
+
+def read(data: bytes, name: str, limit_bytes: int = 64_000_000) -> tuple[str, str]:
+    """(title, text): the title is the document's own, else its first title or heading.
+
+    `limit_bytes` is how large all the parts in the file may be together, unpacked.
+    """
+    _check(data, limit_bytes)
+    document = _opened(data)
+    try:
+        blocks = list(_blocks(document.element.body, _style_names(document)))
+        title = _own_title(document)
+    except Exception as error:  # on a strange file python-docx raises whatever it trips over
+        raise IngestError(_DAMAGED) from error
+    heading = next((block.text for block in blocks if block.kind == "title"), "")
+    heading = heading or next((block.text for block in blocks if block.kind == "heading"), "")
+    return title or heading or readable_name(name), _joined(blocks)
+
+
+def _check(data: bytes, limit_bytes: int) -> None:
+    if data.startswith(_OLE_MAGIC):
+        raise IngestError("it is encrypted, or an old .doc file; remove the password, or save it as .docx, first")
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as parts:
+            size = sum(part.file_size for part in parts.infolist())
+            locked = any(part.flag_bits & 1 for part in parts.infolist())
+    except Exception as error:  # a broken archive raises many things, struct.error among them
+        raise IngestError(_DAMAGED) from error
+    if locked:
+        raise IngestError("it is encrypted; remove the password first")
+    if size > limit_bytes:
+        raise IngestError(f"unpacked it is {too_long(limit_bytes)}")
+
+
+def _opened(data: bytes) -> Any:
+    import docx
+
+    try:
+        return docx.Document(BytesIO(data))
+    except Exception as error:  # on a broken file python-docx raises whatever it trips over
+        raise IngestError(_DAMAGED) from error
+
+
+# -------------------------------------------------------------------------------------------- blocks
+
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PARAGRAPH, _TABLE = f"{_WORD}p", f"{_WORD}tbl"
+_ROW, _CELL = f"{_WORD}tr", f"{_WORD}tc"
+# What is deleted or moved away, and the second copy of a text box that is there for old versions of Word.
+_HIDDEN = frozenset(
+    (f"{_WORD}del", f"{_WORD}moveFrom", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback")
+)
+_SIGNS = {f"{_WORD}tab": "\t", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    text: str
+    kind: str  # text, title, heading, item or row
+    close: bool = False  # whether it belongs right under the block before it
+
+
+def _blocks(parent: Any, styles: dict[str, str]) -> Iterator[_Block]:
+    """The blocks of the body, or of anything in it that holds blocks, such as a content control.
+
+    The tree is walked here, not by python-docx, which passes over content controls and tracked insertions.
+    """
+    before = ""
+    for element in parent:
+        if element.tag == _PARAGRAPH:
+            for block in _paragraph(element, styles):
+                yield _Block(block.text, block.kind, close=block.kind == before == "item")
+                before = block.kind
+        elif element.tag == _TABLE:
+            for index, row in enumerate(_rows(element, styles)):
+                yield _Block(row, "row", close=index > 0)
+            before = "row"
+        elif element.tag not in _HIDDEN and isinstance(element.tag, str):
+            yield from _blocks(element, styles)
+            before = ""
+
+
+def _paragraph(element: Any, styles: dict[str, str]) -> Iterator[_Block]:
+    boxes: list[Any] = []
+    text = "".join(_runs(element, boxes)).strip()
+    if text:
+        kind = _kind(element, styles)
+        yield _Block(f"- {text}" if kind == "item" else text, kind)
+    for box in boxes:
+        yield from _blocks(box, styles)
+
+
+def _runs(element: Any, boxes: list[Any]) -> Iterator[str]:
+    """The text of a paragraph, of its links too; text boxes, which hold paragraphs, are set aside."""
+    for child in element:
+        if child.tag == f"{_WORD}t":
+            yield child.text or ""
+        elif child.tag in _SIGNS:
+            yield _SIGNS[child.tag]
+        elif child.tag == f"{_WORD}txbxContent":
+            boxes.append(child)
+        elif child.tag not in _HIDDEN and child.tag != f"{_WORD}pPr":
+            yield from _runs(child, boxes)
+
+
+def _rows(table: Any, styles: dict[str, str]) -> Iterator[str]:
+    for row in table.iter(_ROW):
+        if next(row.iterancestors(_TABLE)) is not table:  # the row of a table inside a cell
+            continue
+        cells = (cell for cell in row.iter(_CELL) if next(cell.iterancestors(_ROW)) is row)
+        texts = [" ".join(" ".join(block.text for block in _blocks(cell, styles)).split()) for cell in cells]
+        if any(texts):
+            yield " | ".join(texts).rstrip()
+
+
+def _kind(paragraph: Any, styles: dict[str, str]) -> str:
+    properties = paragraph.find(f"{_WORD}pPr")
+    if properties is None:
+        return "text"
+    style = properties.find(f"{_WORD}pStyle")
+    name = styles.get(style.get(f"{_WORD}val", ""), "") if style is not None else ""
+    if name == "title":
+        return "title"
+    if name.startswith("heading"):
+        return "heading"
+    numbered = properties.find(f"{_WORD}numPr") is not None
+    return "item" if numbered or name.startswith("list ") else "text"
+
+
+def _style_names(document: Any) -> dict[str, str]:
+    """The styles' own names by id, lower case: the ids differ between languages of Word."""
+    names: dict[str, str] = {}
+    for style in document.styles.element.iter(f"{_WORD}style"):
+        name = style.find(f"{_WORD}name")
+        if name is not None:
+            names[style.get(f"{_WORD}styleId", "")] = name.get(f"{_WORD}val", "").lower()
+    return names
+
+
+def _joined(blocks: list[_Block]) -> str:
+    pieces: list[str] = []
+    for block in blocks:
+        if pieces:
+            pieces.append("\n" if block.close else "\n\n")
+        pieces.append(block.text)
+    return "".join(pieces)
+
+
+_NO_TITLE = re.compile(
+    r"word document|document\d*|untitled.*|microsoft word\b.*|title|.*\.(?:docx?|dotx?|rtf|odt|pdf)", re.IGNORECASE
+)
+
+
+def _own_title(document: Any) -> str:
+    title = " ".join((document.core_properties.title or "").split())
+    sensible = any(map(str.isalpha, title)) and not _NO_TITLE.fullmatch(title)
+    return title if sensible else ""

@@ -1,0 +1,163 @@
+"""Any file that wherefrom reads, whatever its format, as records."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from wherefrom.config import IngestSettings
+from wherefrom.errors import IngestError
+from wherefrom.ingest import docx, html, jsonl, markdown, pdf, txt, wikipedia
+from wherefrom.ingest.outcome import Failure, Record
+from wherefrom.ingest.source import PACKED_SUFFIXES, decoded, opened, readable_name, whole
+from wherefrom.text import clean
+
+__all__ = ["SUFFIXES", "Failure", "Record", "kind_of", "read"]
+
+SUFFIXES = {
+    ".txt": "txt", ".text": "txt", ".md": "markdown", ".markdown": "markdown", ".htm": "html", ".html": "html",
+    ".xhtml": "html", ".pdf": "pdf", ".docx": "docx", ".jsonl": "jsonl", ".ndjson": "jsonl",
+}  # fmt: skip
+
+_Streamed = Callable[[BinaryIO, str, int], Iterator[Record | Failure]]
+_STREAMED: dict[str, _Streamed] = {"jsonl": jsonl.read, "wikipedia": wikipedia.read}
+_WHOLE: dict[str, Callable[[bytes, str], tuple[str, str]]] = {
+    "txt": txt.read,
+    "markdown": markdown.read,
+    "html": html.read,
+    "pdf": pdf.read,
+}
+
+_EMPTY = "it is empty"
+_LONGEST_TITLE = 300  # characters; a title is repeated with every passage
+
+
+def read(
+    path: Path, settings: IngestSettings, reached: Callable[[int], None] | None = None
+) -> Iterator[Record | Failure]:
+    """The records of a file, one for most formats, as they are read.
+
+    A file that cannot be read at all is an IngestError, raised when the first record is asked for (or
+    later, if packed data breaks off); a bad record among others is a Failure, and the rest follows.
+    `reached` is told from time to time how many bytes of the file have been read.
+    """
+    limit_bytes = int(settings.max_megabytes * 1_000_000)
+    with opened(path) as file:  # says why, if it cannot be
+        if not file.read(1):
+            raise IngestError(_EMPTY)
+    kind = kind_of(path)
+    if kind is None:
+        raise IngestError("it is in no format that wherefrom reads")
+    if kind in _STREAMED:
+        with opened(path, reached) as file:
+            yield from _streamed(file, kind, path.name, limit_bytes)
+    else:
+        yield _single(whole(path, limit_bytes, reached), kind, path.name, limit_bytes)
+
+
+def kind_of(path: Path) -> str | None:
+    """Which format the file is in: by its suffix, and by its first bytes where the suffix does not tell.
+
+    None means that it is nothing to read. Text without a known suffix is read only if the file has no
+    suffix at all: what has one is source code, a log or data.
+    """
+    suffix = _suffix(path)
+    kind = SUFFIXES.get(suffix)
+    try:
+        with opened(path) as file:
+            head = file.read(_HEAD_BYTES)
+    except IngestError as error:
+        # What may be ours is not passed over in silence: reading it will say what is wrong.
+        forbidden = isinstance(error.__cause__, PermissionError)
+        return kind or ("txt" if forbidden and not suffix else None)
+    found = _sniffed(head)
+    if kind is not None:
+        # A suffix may lie about what cannot be mistaken; .txt is what people call anything.
+        return found if found in ("pdf", "docx") or (found and kind == "txt") else kind
+    if found is not None:
+        return found
+    return "txt" if not suffix and not path.name.startswith(".") and _is_plain_text(head) else None
+
+
+def _streamed(file: BinaryIO, kind: str, name: str, limit_bytes: int) -> Iterator[Record | Failure]:
+    found = False
+    for outcome in _STREAMED[kind](file, name, limit_bytes):
+        found = True
+        if isinstance(outcome, Record):
+            outcome = _cleaned(outcome)
+            if not outcome.text.strip():
+                outcome = Failure(f"{name}:{outcome.place.removeprefix('line ')}", "its text is empty")
+        yield outcome
+    if not found and kind == "jsonl":
+        raise IngestError(_EMPTY)
+
+
+def _single(data: bytes, kind: str, name: str, limit_bytes: int) -> Record:
+    title, text = docx.read(data, name, limit_bytes) if kind == "docx" else _WHOLE[kind](data, name)
+    record = _cleaned(Record(None, title, text))
+    if not record.text.strip():
+        raise IngestError(_EMPTY)
+    return record if record.title else replace(record, title=readable_name(name))
+
+
+def _cleaned(record: Record) -> Record:
+    title = " ".join(clean(record.title).split())
+    if len(title) > _LONGEST_TITLE:
+        title = title[:_LONGEST_TITLE].rstrip() + "…"
+    return replace(record, title=title, text=clean(record.text))
+
+
+# -------------------------------------------------------------------------------------------- sniffing
+
+_HEAD_BYTES = 65_536
+_ZIP_MAGIC = b"PK\x03\x04"
+_HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+# Text that a machine reads: scripts, rich text, PostScript, XML and JSON.
+_FOR_MACHINES = (b"#!", b"{\\rtf", b"%!", b"<?xml", b"<svg", b"{", b"[{")
+
+
+def _suffix(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in PACKED_SUFFIXES:
+        suffixes.pop()
+    suffix = suffixes[-1] if suffixes else ""
+    return "" if re.search(r"\s", suffix) else suffix  # "Dr. Smith" has none
+
+
+def _sniffed(head: bytes) -> str | None:
+    """The format that the first bytes give away."""
+    if b"%PDF-" in head[:1024]:
+        return "pdf"
+    if head.startswith(_ZIP_MAGIC):
+        return "docx" if b"word/" in head else None
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if re.match(rb"<doc\s[^>]*\bid=", start):
+        return "wikipedia"
+    if _HTML.match(start):
+        return "html"
+    return "jsonl" if _is_json_lines(start) else None
+
+
+def _is_json_lines(start: bytes) -> bool:
+    line, newline, _ = start.partition(b"\n")
+    if not line.startswith(b"{") or not re.search(rb'"text"\s*:', line):
+        return False
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return not newline  # the line goes on beyond what was read
+
+
+def _is_plain_text(head: bytes) -> bool:
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start or start.lower().startswith(_FOR_MACHINES):
+        return False
+    try:
+        decoded(head)
+    except IngestError:
+        return False
+    return True

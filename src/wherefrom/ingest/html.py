@@ -1,0 +1,405 @@
+"""Web pages: their main text, without menus, scripts and notices.
+
+Trafilatura says which paragraphs are main text; the words are taken from the page itself, so that
+headings, lists and tables keep their place. Small pages, on which it errs, are taken whole.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from wherefrom.errors import IngestError
+from wherefrom.ingest.source import decoded, readable_name
+
+_TOO_DEEP = "its tags are nested too deeply"
+_SMALL_PAGE = 2000  # characters of text; below that there is too little to tell main text from the rest
+_TOO_LITTLE = 0.4  # a main text of less than this part of the page is taken to be a mistake
+_MARKED_MAIN = 0.3  # of the page's words; less is a teaser or an empty shell
+_LARGEST_JUDGED = 8_000_000  # bytes; trafilatura needs about a second a megabyte
+
+
+def read(data: bytes, name: str) -> tuple[str, str]:
+    """(title, text): blocks are parted by blank lines, lines of a list or a table stay together."""
+    markup = page_text(data)
+    page = _parsed(markup)
+    if page is None:
+        return readable_name(name), ""
+    try:
+        title = _title(page)
+        _prune(page)
+        _keep_marked_main(page)
+        blocks = _blocks(page)
+    except (RecursionError, MemoryError) as error:
+        raise IngestError(_TOO_DEEP) from error
+    return title or readable_name(name), _joined(_main(page, blocks, len(markup)))
+
+
+def fragment_text(markup: str) -> str:
+    """The readable text of a piece of HTML, such as other formats embed."""
+    page = _parsed(markup)
+    if page is None:
+        return ""
+    _prune(page)
+    return _joined(_blocks(page))
+
+
+# ------------------------------------------------------------------------------------------- encoding
+
+_DECLARED = re.compile(rb"""<(?:meta|\?xml)[^>]{0,500}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.I)
+# What browsers do: these labels mean the larger encoding that contains them.
+_MEANT = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-15": "iso8859-15", "iso8859-9": "cp1254",
+    "iso8859-11": "cp874", "tis-620": "cp874", "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs",
+    "shift_jis": "cp932", "euc_kr": "cp949",
+}  # fmt: skip
+# Python knows encodings that no page is in, and that are slow (punycode) or strange (unicode_escape).
+_ALLOWED = re.compile(r"utf-8|cp\d+|iso8859-\d+|koi8-\w|mac-\w+|gb18030|big5hkscs|euc_jp|euc_jis_2004|iso2022_jp")
+
+
+def page_text(data: bytes) -> str:
+    """The page as characters: by its mark, by what it declares, or by detection."""
+    if not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        declared = _DECLARED.search(data[:4096])
+        encoding = _known(declared[1].decode("ascii", "replace")) if declared else None
+        # Pages in UTF-8 often declare a western encoding, and hardly ever the other way round.
+        if encoding and not _is_utf8(data):
+            text = data.decode(encoding, "replace")
+            if text.count("\ufffd") <= len(text) // 100:
+                return text
+    return decoded(data)
+
+
+def _known(label: str) -> str | None:
+    try:
+        name = codecs.lookup(label).name
+    except (LookupError, ValueError):
+        return None
+    name = _MEANT.get(name, name)
+    return name if _ALLOWED.fullmatch(name) else None
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf_8")
+    except UnicodeDecodeError:
+        return False
+    return b"\x1b" not in data  # the escapes of ISO-2022-JP
+
+
+# ------------------------------------------------------------------------------------------- the tree
+
+_SHALLOW = re.compile(r"</?(?:div|span|font|center|b|i|u|s|a|em|strong|small|big|tt|section)\b[^<>]*>", re.I)
+
+
+def _parsed(markup: str) -> Any | None:
+    """The page as a tree; None when there is nothing in it."""
+    page, too_deep = _tree(markup)
+    if too_deep:  # the parser stops there; such pages are thousands of unclosed tags that only set the look
+        page, too_deep = _tree(_SHALLOW.sub("\n", markup))
+        if too_deep:
+            raise IngestError(_TOO_DEEP)
+    return page
+
+
+def _tree(markup: str) -> tuple[Any | None, bool]:
+    from lxml import etree, html
+
+    parser = html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True)
+    try:
+        page = html.document_fromstring(markup.encode("utf_8", "ignore"), parser=parser, ensure_head_body=True)
+    except (etree.ParserError, etree.XMLSyntaxError):
+        return None, False
+    except Exception as error:  # whatever a parser says about a broken page, it is the page's fault
+        raise IngestError("it cannot be read as a web page") from error
+    return page, any("Excessive depth" in entry.message for entry in parser.error_log)
+
+
+def _title(page: Any) -> str:
+    for found in (
+        page.xpath("string(//head/title | //body/title)"),
+        page.xpath("string(//meta[@property='og:title' or @name='og:title']/@content)"),
+        page.xpath("string(//h1)"),
+    ):
+        if title := " ".join(str(found).split()):
+            return _without_site(title, page)
+    return ""
+
+
+def _without_site(title: str, page: Any) -> str:
+    """ "Tides | Sea Almanac" is "Tides", if that is what the page's heading says."""
+    heading = " ".join(str(page.xpath("string(//h1)")).split())
+    rest = title.removeprefix(heading)
+    return heading if heading and rest != title and re.match(r"\s+[|–—·:»-]\s", rest) else title
+
+
+# ------------------------------------------------------------------------------------ what is not text
+
+_DROPPED = (
+    "script", "style", "nav", "footer", "aside", "template", "noscript", "iframe", "object", "embed", "svg",
+    "math", "canvas", "audio", "video", "map", "button", "select", "textarea", "datalist", "input", "dialog",
+)  # fmt: skip
+_ROLES = re.compile(r"^(?:navigation|banner|contentinfo|search|menu|menubar|dialog|alertdialog)$", re.I)
+_NOTICE = re.compile(
+    r"(?:cookie|consent|gdpr|privacy)[-_ ]?(?:s[-_ ])?"
+    r"(?:banner|notice|bar|consent|pop-?up|modal|message|overlay|dialog|info|wall|law|alert|container|disclaimer)"
+    r"|onetrust|cookiebot|cc-window|cc-banner|didomi|usercentrics|truste-|sp_message",
+    re.I,
+)
+_MENU = re.compile(
+    r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|topmenu|mainmenu|breadcrumbs?|sidebar|footer|toolbar|share"
+    r"|social|skip-?link)(?:$|[\s_-])",
+    re.I,
+)
+
+
+def _prune(page: Any) -> None:
+    """Take out what is not part of the text, by tag, by role, and by name where the content agrees."""
+    body = page.body if page.body is not None else page
+    for element in list(body.iter(*_DROPPED)):
+        _drop(element)
+    total = len(body.text_content()) or 1
+    for form in list(body.iter("form")):  # some systems wrap the whole page in one
+        if len(form.text_content()) < total / 2:
+            _drop(form)
+    for header in list(body.iter("header")):
+        headings = header.xpath(".//h1")
+        for child in list(header):
+            if headings and child not in headings and not child.xpath(".//h1"):
+                _drop(child)
+        if not headings:
+            _drop(header)
+    for element in list(body.iter("div", "section", "ul", "ol", "p", "table", "td", "a")):
+        label = f"{element.get('class', '')} {element.get('id', '')}".strip()
+        if _ROLES.match(element.get("role", "")) or (label and _is_furniture(element, label, total)):
+            _drop(element)
+
+
+def _keep_marked_main(page: Any) -> None:
+    """Where the author has marked the main part, and it holds a good part of the text, drop all around it."""
+    body = page.body if page.body is not None else page
+    total = len(body.text_content().split())
+    for query in (".//main | .//*[@role='main']", ".//article"):
+        found = body.xpath(query)
+        if len(found) == 1 and len(found[0].text_content().split()) > _MARKED_MAIN * total:
+            main = found[0]
+            main.tail = None
+            body.text = None
+            body[:] = [main]
+            return
+
+
+def _is_furniture(element: Any, label: str, total: int) -> bool:
+    """Whether an element named like a notice or a menu is one: a notice is short, a menu is all links."""
+    if _NOTICE.search(label):
+        return len(element.text_content()) < min(3000, total * 0.7)
+    if not _MENU.search(label):
+        return False
+    size = len(element.text_content().strip())
+    links = sum(len(link.text_content().strip()) for link in element.iter("a"))
+    return links >= size / 2 or ("footer" in label.lower() and size < total / 4)
+
+
+def _drop(element: Any) -> None:
+    """Remove an element but not the text behind it, which stays where it was."""
+    if element.getparent() is not None:
+        element.drop_tree()
+
+
+# --------------------------------------------------------------------------------------------- blocks
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A paragraph, a heading, an item of a list or a row of a table."""
+
+    text: str
+    kind: str = "text"  # or heading, item, row
+    group: int = 0  # items of one list, or rows of one table, have the same
+    linked: int = 0  # characters inside links
+
+
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_LISTS = frozenset(("ul", "ol", "menu", "dir"))
+_BLOCK_TAGS = _HEADINGS | _LISTS | frozenset(
+    "address article blockquote body caption center dd details div dl dt fieldset figcaption figure footer form "
+    "header hgroup hr legend li main p pre section summary table tbody td tfoot th thead tr".split()
+)  # fmt: skip
+_SPACE = re.compile(r"\s+")
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060]")  # soft hyphen, zero-width space, word joiner
+
+
+class _Renderer:
+    """Collects the blocks of a page while its tree is walked, without recursion: pages can be deep."""
+
+    def __init__(self) -> None:
+        self.blocks: list[_Block] = []
+        self._inline: list[str] = []
+        self._linked = 0
+        self._links = self._pre = 0  # how many such elements are open
+        self._heading = False
+        self._lists: list[int | None] = []  # the number of the next item; None for bullets
+        self._marker = ""
+        self._groups = 0
+        self._tables: list[int] = []
+        self._rows: list[tuple[int, list[int]]] = []  # where a row's blocks begin, and where each cell's do
+
+    def start(self, tag: str, element: Any) -> None:
+        if tag in _BLOCK_TAGS:
+            self._flush()
+        if tag in _HEADINGS:
+            self._heading = True
+        elif tag == "br":
+            self._inline.append("\n")
+        elif tag == "a":
+            self._links += 1
+        elif tag == "pre":
+            self._pre += 1
+        elif tag in _LISTS:
+            if not self._lists:
+                self._groups += 1
+            start = str(element.get("start", "1"))
+            first = int(start) if re.fullmatch(r"\d{1,6}", start) else 1
+            self._lists.append(first if tag == "ol" else None)
+        elif tag == "li":
+            self._marker = self._next_marker()
+        elif tag == "table":
+            self._groups += 1
+            self._tables.append(self._groups)
+        elif tag == "tr":
+            self._rows.append((len(self.blocks), []))
+        elif tag in ("td", "th") and self._rows:
+            self._rows[-1][1].append(len(self.blocks))
+
+    def text(self, text: str | None) -> None:
+        if text:
+            text = text if self._pre else _SPACE.sub(" ", text)
+            self._inline.append(text)
+            if self._links:
+                self._linked += len(text.strip())
+
+    def end(self, tag: str) -> None:
+        if tag in _BLOCK_TAGS:
+            self._flush()
+        if tag in _HEADINGS:
+            self._heading = False
+        elif tag == "a":
+            self._links -= 1
+        elif tag == "pre":
+            self._pre -= 1
+        elif tag in _LISTS:
+            self._lists.pop()
+        elif tag == "li":
+            self._marker = ""
+        elif tag == "table":
+            self._tables.pop()
+        elif tag == "tr":
+            self._end_row(*self._rows.pop())
+
+    def _next_marker(self) -> str:
+        if not self._lists or (number := self._lists[-1]) is None:
+            marker = "- "
+        else:
+            self._lists[-1] = number + 1
+            marker = f"{number}. "
+        return "  " * min(len(self._lists) - 1, 8) + marker
+
+    def _flush(self) -> None:
+        """Close the block that is being collected."""
+        text = _INVISIBLE.sub("", "".join(self._inline))
+        lines = [line.rstrip() if self._pre else line.strip() for line in text.split("\n")]
+        text = "\n".join(lines).strip("\n") if self._pre else "\n".join(filter(None, lines))
+        linked, self._linked = self._linked, 0
+        self._inline.clear()
+        if not text.strip():
+            return
+        if self._marker:
+            self.blocks.append(_Block(self._marker + text, "item", self._groups, linked))
+            self._marker = ""
+        else:
+            self.blocks.append(_Block(text, "heading" if self._heading else "text", 0, linked))
+
+    def _end_row(self, begin: int, cells: list[int]) -> None:
+        """Put a row of data on one line; a table that only lays out a page stays as its blocks."""
+        borders = [*cells, len(self.blocks)]
+        row = self.blocks[begin:]
+        simple = all(after - before <= 1 for before, after in pairwise(borders))
+        if not row or not simple or sum(len(block.text) for block in row) > 1000 or not self._tables:
+            return
+        text = " | ".join(block.text.replace("\n", " ") for block in row)
+        linked = sum(block.linked for block in row)
+        self.blocks[begin:] = [_Block(text, "row", self._tables[-1], linked)]
+
+
+def _blocks(page: Any) -> list[_Block]:
+    from lxml import etree
+
+    renderer = _Renderer()
+    body = page.body if page.body is not None else page
+    for event, element in etree.iterwalk(body, events=("start", "end")):
+        tag = element.tag if isinstance(element.tag, str) else ""
+        if event == "start":
+            renderer.start(tag, element)
+            renderer.text(element.text)
+        else:
+            renderer.end(tag)
+            if element is not body:
+                renderer.text(element.tail)
+    return renderer.blocks
+
+
+def _joined(blocks: list[_Block]) -> str:
+    pieces: list[str] = []
+    for before, block in zip([None, *blocks], blocks, strict=False):
+        if before is not None:
+            together = block.group and (before.kind, before.group) == (block.kind, block.group)
+            pieces.append("\n" if together else "\n\n")
+        pieces.append(block.text)
+    return "".join(pieces)
+
+
+# ------------------------------------------------------------------------------------------ main text
+
+
+def _main(page: Any, blocks: list[_Block], size: int) -> list[_Block]:
+    """The blocks of the main text: what trafilatura found, what lies between, and headings above."""
+    total = sum(len(block.text) for block in blocks)
+    if total < _SMALL_PAGE or size > _LARGEST_JUDGED:
+        return blocks
+    found = _found_lines(page)
+    chosen = [any(_plain(line) in found for line in block.text.split("\n")) for block in blocks]
+    if not any(chosen):
+        return blocks
+    first, last = chosen.index(True), len(chosen) - 1 - chosen[::-1].index(True)
+    kept = [
+        yes or (first < index < last and block.linked < len(block.text) / 2)
+        for index, (yes, block) in enumerate(zip(chosen, blocks, strict=True))
+    ]
+    for index in range(len(blocks) - 2, -1, -1):
+        if blocks[index].kind == "heading":
+            kept[index] = kept[index + 1]
+    main = [block for yes, block in zip(kept, blocks, strict=True) if yes]
+    return main if sum(len(block.text) for block in main) >= total * _TOO_LITTLE else blocks
+
+
+def _found_lines(page: Any) -> frozenset[str]:
+    """The lines that trafilatura takes for main text, as `_plain` writes them."""
+    from copy import deepcopy
+
+    from trafilatura import extract
+
+    try:
+        text = extract(
+            deepcopy(page), include_comments=False, include_tables=True, include_links=False, favor_recall=True
+        )
+    except Exception:  # noqa: BLE001  its heuristics may trip over a strange page; the page is still readable
+        return frozenset()
+    return frozenset(plain for line in (text or "").splitlines() if (plain := _plain(line)))
+
+
+def _plain(line: str) -> str:
+    """A line's letters and digits alone: how it is spaced and marked up does not count."""
+    return "".join(filter(str.isalnum, line)).lower()

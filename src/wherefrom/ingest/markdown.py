@@ -1,0 +1,177 @@
+"""Markdown as plain readable text: the words without the marks."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING
+
+from wherefrom.errors import IngestError
+from wherefrom.ingest.html import fragment_text
+from wherefrom.ingest.source import decoded, readable_name
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+
+def read(data: bytes, name: str) -> tuple[str, str]:
+    """(title, text): the title is the front matter's, else the first heading, else made of the file's name."""
+    text = decoded(data).replace("\r\n", "\n").replace("\r", "\n")
+    title, text = _without_front_matter(text)
+    try:
+        blocks = _Renderer()
+        blocks.render(_tokens(text))
+    except Exception as error:  # whatever the parser trips over, the file is at fault
+        raise IngestError("it cannot be read as Markdown") from error
+    return title or blocks.first_heading or readable_name(name), blocks.text()
+
+
+# --------------------------------------------------------------------------------------- front matter
+
+_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+_YAML_TITLE = re.compile(r"^title[ \t]*:[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
+_YAML_FIRST = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][\w \"'-]*:(?:\s|\Z)")
+
+
+def _without_front_matter(text: str) -> tuple[str, str]:
+    """(title or "", the text behind the front matter); a line of dashes alone is not front matter."""
+    text = text.removeprefix("\ufeff")
+    found = _FRONT_MATTER.match(text)
+    if found is None:
+        return "", text
+    fence, matter = found[1], found[2]
+    if fence == "+++":
+        try:
+            title = tomllib.loads(matter).get("title", "")
+        except tomllib.TOMLDecodeError:
+            return "", text
+        return title if isinstance(title, str) else "", text[found.end() :]
+    if matter.strip() and not _YAML_FIRST.match(matter):
+        return "", text
+    title = _YAML_TITLE.search(matter)
+    return _yaml_string(title[1]) if title else "", text[found.end() :]
+
+
+def _yaml_string(value: str) -> str:
+    value = value.strip()
+    if value[:1] in ("|", ">"):  # the text of a block scalar is on the lines below
+        return ""
+    if quoted := re.match(r"""(["'])(.*)\1\s*(?:#.*)?$""", value):
+        return quoted[2].replace('\\"', '"').replace("''", "'")
+    return re.sub(r"\s+#.*$", "", value)
+
+
+# -------------------------------------------------------------------------------------------- blocks
+
+
+def _tokens(text: str) -> list[Token]:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    # Addresses are thrown away, so none has to be checked or rewritten (some cannot even be parsed).
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
+    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
+    return parser.parse(text)
+
+
+class _Renderer:
+    """Collects the blocks of a document from the parser's flat list of tokens."""
+
+    def __init__(self) -> None:
+        self.first_heading = ""
+        self._blocks: list[tuple[str, bool]] = []  # text, and whether it follows close upon the one before
+        self._lists: list[int | None] = []  # the number of the next item; None for bullets
+        self._marker = ""
+        self._fresh_list = False
+        self._row: list[str] | None = None
+        self._in_heading = self._fresh_table = False
+
+    def text(self) -> str:
+        pieces: list[str] = []
+        for text, close in self._blocks:
+            if pieces:
+                pieces.append("\n" if close else "\n\n")
+            pieces.append(text)
+        return "".join(pieces)
+
+    def render(self, tokens: list[Token]) -> None:
+        for token in tokens:
+            match token.type:
+                case "heading_open" | "heading_close":
+                    self._in_heading = token.type == "heading_open"
+                case "bullet_list_open" | "ordered_list_open":
+                    self._fresh_list = not self._lists
+                    ordered = token.type == "ordered_list_open"
+                    self._lists.append(int(token.attrGet("start") or 1) if ordered else None)
+                case "bullet_list_close" | "ordered_list_close":
+                    self._lists.pop()
+                case "list_item_open":
+                    self._marker = self._next_marker()
+                case "list_item_close":
+                    self._marker = ""
+                case "table_open":
+                    self._fresh_table = True
+                case "tr_open":
+                    self._row = []
+                case "tr_close":
+                    self._end_row()
+                case "inline":
+                    self._inline(_inline_text(token.children or []))
+                case "fence" | "code_block":
+                    self._block(token.content.rstrip("\n"))
+                case "html_block":
+                    self._block(fragment_text(token.content))
+
+    def _next_marker(self) -> str:
+        number = self._lists[-1]
+        if number is not None:
+            self._lists[-1] = number + 1
+        indent = "  " * (len(self._lists) - 1)
+        return f"{indent}- " if number is None else f"{indent}{number}. "
+
+    def _inline(self, text: str) -> None:
+        if self._row is not None:
+            self._row.append(" ".join(text.split()))
+            return
+        if self._in_heading and not self.first_heading:
+            self.first_heading = " ".join(text.split())
+        self._block(text)
+
+    def _block(self, text: str) -> None:
+        if not text.strip():
+            return
+        close = bool(self._marker) and not self._fresh_list
+        self._blocks.append((self._marker + text if self._marker else text, close))
+        if self._marker:
+            self._marker, self._fresh_list = "", False
+
+    def _end_row(self) -> None:
+        row, self._row = self._row or [], None
+        if any(row):
+            self._blocks.append((" | ".join(row).rstrip(), not self._fresh_table))
+            self._fresh_table = False
+
+
+def _inline_text(tokens: list[Token]) -> str:
+    """The words of a line: link texts and picture descriptions stay, marks, addresses and tags go."""
+    pieces: list[str] = []
+    hidden = ""  # the script or style element whose content is being left out
+    for token in tokens:
+        if token.type == "html_inline":
+            tag = re.match(r"<(/?)(\w*)", token.content)
+            name = tag[2].lower() if tag else ""
+            if tag and name in ("script", "style"):
+                hidden = "" if tag[1] else name
+            elif name == "br":
+                pieces.append("\n")
+        elif hidden:
+            continue
+        elif token.type == "softbreak":
+            pieces.append(" ")
+        elif token.type == "hardbreak":
+            pieces.append("\n")
+        elif token.type == "image":
+            pieces.append(_inline_text(token.children or []))
+        else:
+            pieces.append(token.content)
+    return "".join(pieces).strip()

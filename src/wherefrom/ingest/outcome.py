@@ -1,0 +1,24 @@
+"""What reading a file gives: records, and failures for those records that could not be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One readable text of a file."""
+
+    id: str | None  # its own id, where the format has one
+    title: str
+    text: str
+    place: str = ""  # where in the file it begins, such as "line 12"; empty when it is the whole file
+    source: str | None = None  # the address it was taken from, where the record says so
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A record that could not be read, while the rest of its file could."""
+
+    name: str  # file:line
+    reason: str

@@ -1,0 +1,240 @@
+"""Files are brought into a library, a batch at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wherefrom.config import IngestSettings
+from wherefrom.errors import IngestError
+from wherefrom.ingest.formats import kind_of, read
+from wherefrom.ingest.outcome import Failure, Record
+from wherefrom.ingest.walk import Found, walk
+from wherefrom.store.library import LibraryFolder
+from wherefrom.store.sqlite import content_hash
+from wherefrom.types import Document
+
+_BATCH_CHARACTERS = 32_000_000  # few but very long documents fill a batch too
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an ingest has come; bytes are those of the files on disk."""
+
+    files: int
+    files_in_all: int
+    bytes: int
+    bytes_in_all: int
+    documents: int
+    current: str
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What an ingest did. `unchanged` counts documents, or whole files that did not have to be read."""
+
+    added: int
+    replaced: int
+    unchanged: int
+    removed: tuple[str, ...]
+    ignored: tuple[str, ...]  # files in folders of a kind that is not read, such as pictures
+    taken_over: tuple[str, ...]  # ids that came from another file before
+    failures: tuple[Failure, ...]
+    documents: int  # in the library now
+    passages: int
+    seconds: float
+
+
+@dataclass
+class _Tally:
+    added: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    ignored: list[str] = field(default_factory=list)
+    taken_over: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def ingest(
+    folder: LibraryFolder,
+    paths: Sequence[Path],
+    settings: IngestSettings,
+    prune: bool = False,
+    report: Callable[[Progress], None] = lambda _: None,
+    acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
+) -> IngestReport:
+    """Read files and folders into the library; what cannot be read is named in the report and skipped.
+
+    Interrupted at any instant, it keeps every batch that was written; run again, it skips what is there.
+    With `prune`, documents whose file, or whose record in a file, has gone are removed. `acknowledged` is
+    told the ids of documents as soon as they are safe.
+    """
+    begun = time.perf_counter()
+    run = _Run(folder, settings, report, acknowledged)
+    removed: list[str] = []
+    with folder.writing():
+        run.files(list(walk(paths)))
+        if prune:
+            removed = folder.remove(run.gone(paths))
+    documents, passages = folder.store.counts()
+    tally = run.tally
+    return IngestReport(
+        added=tally.added,
+        replaced=tally.replaced,
+        unchanged=tally.unchanged,
+        removed=tuple(removed),
+        ignored=tuple(tally.ignored),
+        taken_over=tuple(tally.taken_over),
+        failures=tuple(tally.failures),
+        documents=documents,
+        passages=passages,
+        seconds=time.perf_counter() - begun,
+    )
+
+
+class _Run:
+    """One ingest: the batch that is being filled, and what has been seen so far."""
+
+    def __init__(
+        self,
+        folder: LibraryFolder,
+        settings: IngestSettings,
+        report: Callable[[Progress], None],
+        acknowledged: Callable[[Sequence[str]], None],
+    ) -> None:
+        self.tally = _Tally()
+        self._folder = folder
+        self._settings = settings
+        self._report = report
+        self._acknowledged = acknowledged
+        self._batch: list[Document] = []
+        self._batch_files: dict[str, bytes] = {}
+        self._batch_size = 0
+        self._batch_begun = time.monotonic()
+        self._ids: dict[str, str] = {}  # every id of this run and the file it came from
+        self._read_whole: set[str] = set()
+
+    def files(self, found: Sequence[Found]) -> None:
+        sizes = [_size(file.path) for file in found]
+        total, before = sum(sizes), 0
+        for number, (file, size) in enumerate(zip(found, sizes, strict=True)):
+
+            def reached(consumed: int, number: int = number, before: int = before, file: Found = file) -> None:
+                documents = self.tally.added + self.tally.replaced + self.tally.unchanged
+                self._report(Progress(number, len(found), before + consumed, total, documents, file.name))
+
+            reached(0)
+            try:
+                self._file(file, reached)
+            except IngestError as error:
+                self.tally.failures.append(Failure(str(file.path), str(error)))
+            before += size
+        self._write()
+        documents = self.tally.added + self.tally.replaced + self.tally.unchanged
+        self._report(Progress(len(found), len(found), total, total, documents, ""))
+
+    def gone(self, paths: Sequence[Path]) -> list[str]:
+        """Documents below the given paths that are no longer in the files there."""
+        roots = [path.absolute() for path in paths]
+        gone = []
+        for document in self._folder.store.documents():
+            source = Path(document.source)
+            below = any(source == root or root in source.parents for root in roots)
+            if below and (
+                not source.exists() or (document.source in self._read_whole and document.id not in self._ids)
+            ):
+                gone.append(document.id)
+        return gone
+
+    def _file(self, file: Found, reached: Callable[[int], None]) -> None:
+        if not file.asked and file.path.is_file() and kind_of(file.path) is None:
+            self.tally.ignored.append(str(file.path))
+            return
+        source = str(file.path.absolute())
+        digest = _file_hash(file.path)
+        if self._folder.store.file_hash(source) == digest:
+            self.tally.unchanged += 1
+            return
+        failures = len(self.tally.failures)
+        for outcome in read(file.path, self._settings, reached):
+            if isinstance(outcome, Failure):
+                self.tally.failures.append(outcome)
+            else:
+                self._record(file, source, outcome)
+        if len(self.tally.failures) == failures:
+            self._batch_files[source] = digest
+            self._read_whole.add(source)
+
+    def _record(self, file: Found, source: str, record: Record) -> None:
+        id = self._id(file, source, record)
+        if id in self._ids:
+            where = "in the same file" if self._ids[id] == source else f"in {self._ids[id]}"
+            name = f"{file.path}:{record.place}" if record.place else str(file.path)
+            self.tally.failures.append(Failure(name, f"the id '{id}' was used before {where}; ids must differ"))
+            return
+        self._ids[id] = source
+        document = Document(id, record.text, record.title, source)
+        known = self._folder.store.facts(id)
+        if known and known == (source, content_hash(document)):
+            self.tally.unchanged += 1
+            return
+        if known is None:
+            self.tally.added += 1
+        else:
+            self.tally.replaced += 1
+            if known[0] != source:
+                self.tally.taken_over.append(id)
+        self._batch.append(document)
+        self._batch_size += len(document.text)
+        if self._full():
+            self._write()
+
+    def _id(self, file: Found, source: str, record: Record) -> str:
+        """The record's own id; or the file's name, told apart from an equally named file elsewhere."""
+        if record.id is not None:
+            return record.id
+        if record.place:
+            return f"{file.name}:{record.place.rpartition(' ')[2]}"
+        known = self._folder.store.with_source(source)
+        if len(known) == 1:
+            return known[0]
+        name, number = file.name, 1
+        while name in self._ids or self._folder.store.facts(name) is not None:
+            number += 1
+            name = f"{file.name}~{number}"
+        return name
+
+    def _full(self) -> bool:
+        about_passages = self._batch_size / 500
+        return (
+            about_passages >= self._settings.batch_passages
+            or self._batch_size >= _BATCH_CHARACTERS
+            or time.monotonic() - self._batch_begun >= self._settings.batch_seconds
+        )
+
+    def _write(self) -> None:
+        if self._batch or self._batch_files:
+            self._folder.put(self._batch, self._batch_files)
+            self._acknowledged([document.id for document in self._batch])
+        self._batch, self._batch_files, self._batch_size = [], {}, 0
+        self._batch_begun = time.monotonic()
+
+
+def _file_hash(path: Path) -> bytes:
+    try:
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).digest()
+    except FileNotFoundError as error:
+        raise IngestError("there is no such file") from error
+    except OSError as error:
+        raise IngestError(f"it cannot be opened: {error.strerror}") from error
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

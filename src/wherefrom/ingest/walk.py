@@ -1,0 +1,41 @@
+"""The files that a list of paths stands for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file to read; `name` is its path below the folder that was named, and `asked` says it was itself named."""
+
+    path: Path
+    name: str
+    asked: bool
+
+
+def walk(paths: Sequence[Path]) -> Iterator[Found]:
+    """Files in a stable order, each once; hidden ones and libraries are passed over inside folders."""
+    seen: set[Path] = set()
+    for path in paths:
+        found = (Found(path, path.name, asked=True),) if not path.is_dir() else _inside(path)
+        for file in found:
+            absolute = file.path.absolute()
+            if absolute not in seen:
+                seen.add(absolute)
+                yield file
+
+
+def _inside(root: Path) -> Iterator[Found]:
+    for folder, folders, files in os.walk(root):
+        if "documents.sqlite" in files and "index" in folders:  # a library: its text is already in one
+            folders.clear()
+            continue
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if not name.startswith("."):
+                path = Path(folder) / name
+                yield Found(path, path.relative_to(root).as_posix(), asked=False)

@@ -1,0 +1,168 @@
+"""Word documents give their blocks in order, and broken ones are refused."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import zipfile
+
+import docx
+import pytest
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.oxml import parse_xml
+
+from wherefrom.errors import IngestError
+from wherefrom.ingest.docx import read
+
+SPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def saved(document) -> bytes:
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def append(document, xml: str) -> None:
+    document.element.body.insert(len(document.element.body) - 1, parse_xml(xml))
+
+
+def test_blocks_come_in_their_order() -> None:
+    document = docx.Document()
+    document.add_heading("Bridges", 1)
+    document.add_paragraph("First words.")
+    document.add_paragraph("one", style="List Bullet")
+    document.add_paragraph("two", style="List Number")
+    table = document.add_table(rows=2, cols=2)
+    for cell, text in zip(table._cells, ["Year", "Event", "1932", "opened\nat last"], strict=True):
+        cell.text = text
+    document.add_paragraph("Last words.")
+    assert read(saved(document), "x.docx") == (
+        "Bridges",
+        "Bridges\n\nFirst words.\n\n- one\n- two\n\nYear | Event\n1932 | opened at last\n\nLast words.",
+    )
+
+
+def test_a_table_inside_a_cell_is_part_of_the_cell() -> None:
+    document = docx.Document()
+    table = document.add_table(rows=1, cols=2)
+    table.cell(0, 0).text = "outer"
+    inner = table.cell(0, 1).add_table(rows=1, cols=2)
+    inner.cell(0, 0).text = "in"
+    inner.cell(0, 1).text = "side"
+    assert read(saved(document), "x.docx")[1] == "outer | in | side"
+
+
+def test_links_inserted_text_and_content_controls_are_kept_and_deleted_text_is_not() -> None:
+    document = docx.Document()
+    relation = document.part.relate_to("https://example.org", RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
+    append(
+        document,
+        f'<w:p {SPACE} xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships">'
+        f'<w:r><w:t xml:space="preserve">See </w:t></w:r><w:hyperlink r:id="{relation}"><w:r><w:t>the page</w:t></w:r>'
+        '</w:hyperlink><w:ins w:id="1" w:author="a"><w:r><w:t xml:space="preserve"> and more</w:t></w:r></w:ins>'
+        '<w:del w:id="2" w:author="a"><w:r><w:delText>gone</w:delText></w:r></w:del>'
+        "<w:r><w:tab/><w:t>end</w:t><w:br/><w:t>line</w:t></w:r></w:p>",
+    )
+    append(
+        document,
+        f"<w:sdt {SPACE}><w:sdtContent><w:p><w:r><w:t>controlled</w:t></w:r></w:p></w:sdtContent></w:sdt>",
+    )
+    assert read(saved(document), "x.docx")[1] == "See the page and more\tend\nline\n\ncontrolled"
+
+
+@pytest.mark.parametrize(
+    ("own", "title"),
+    [
+        ("Annual Report", "Annual Report"),
+        ("Word Document", "The Heading"),
+        ("", "The Heading"),
+        ("a.docx", "The Heading"),
+    ],
+)
+def test_the_documents_own_title_is_used_if_it_is_sensible(own: str, title: str) -> None:
+    document = docx.Document()
+    document.core_properties.title = own
+    document.add_paragraph("words")
+    document.add_heading("The Heading", 1)
+    assert read(saved(document), "x.docx")[0] == title
+
+
+def test_a_title_paragraph_comes_before_a_heading_and_the_file_name_last() -> None:
+    document = docx.Document()
+    document.add_heading("A Heading", 1)
+    document.add_heading("The Title", 0)
+    assert read(saved(document), "x.docx")[0] == "The Title"
+    plain = docx.Document()
+    plain.add_paragraph("words")
+    assert read(saved(plain), "my_letter.docx")[0] == "my letter"
+
+
+def test_a_locked_or_old_document_says_so() -> None:
+    with pytest.raises(IngestError, match="encrypted, or an old"):
+        read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1000), "x.docx")
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked() -> None:
+    out = io.BytesIO(saved(docx.Document()))
+    with zipfile.ZipFile(out, "a", zipfile.ZIP_DEFLATED) as parts:
+        parts.writestr("word/media/bomb.bin", bytes(30_000_000))
+    with pytest.raises(IngestError, match=r"ingest\.max_megabytes"):
+        read(out.getvalue(), "x.docx", 1_000_000)
+
+
+def test_entities_are_not_expanded(tmp_path) -> None:
+    (tmp_path / "secret").write_text("hidden treasure")
+    original = io.BytesIO(saved(docx.Document()))
+    changed = io.BytesIO()
+    with zipfile.ZipFile(original) as source, zipfile.ZipFile(changed, "w") as target:
+        for part in source.namelist():
+            target.writestr(part, source.read(part))
+        xml = (
+            f'<!DOCTYPE x [<!ENTITY x SYSTEM "file://{tmp_path}/secret">]><w:document {SPACE}><w:body><w:p><w:r>'
+            "<w:t>words &x;</w:t></w:r></w:p></w:body></w:document>"
+        )
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            target.writestr("word/document.xml", xml)
+    assert "treasure" not in read(changed.getvalue(), "x.docx")[1]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"plain words", random.Random(1).randbytes(2000), b"PK\x03\x04" + random.Random(2).randbytes(2000)],
+)
+def test_what_is_no_word_document_is_refused(data: bytes) -> None:
+    with pytest.raises(IngestError, match="damaged, or not a Word document"):
+        read(data, "x.docx")
+
+
+def test_another_kind_of_office_file_is_refused() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as parts:
+        parts.writestr("xl/workbook.xml", "<workbook/>")
+    with pytest.raises(IngestError, match="not a Word document"):
+        read(out.getvalue(), "x.docx")
+
+
+def test_a_file_with_parts_cut_off_or_overwritten_is_read_or_refused() -> None:
+    document = docx.Document()
+    for number in range(50):
+        document.add_paragraph(f"Paragraph {number}")
+    data = saved(document)
+    chance = random.Random(1)
+    for _ in range(40):
+        damaged = bytearray(data)
+        for _ in range(20):
+            damaged[chance.randrange(len(data))] = chance.randrange(256)
+        for broken in (bytes(damaged), data[: chance.randrange(len(data))]):
+            with contextlib.suppress(IngestError):
+                read(broken, "x.docx")
+
+
+def test_tables_nested_beyond_all_measure_are_read_or_refused() -> None:
+    document = docx.Document()
+    depth = 60  # deeper trees are refused by the parser already
+    xml = "<w:tbl><w:tr><w:tc>" * depth + "<w:p><w:r><w:t>deep</w:t></w:r></w:p>" + "</w:tc></w:tr></w:tbl>" * depth
+    append(document, xml.replace("<w:tbl>", f"<w:tbl {SPACE}>", 1))
+    assert read(saved(document), "x.docx")[1] == "deep"

@@ -1,0 +1,92 @@
+"""Passages: exact pieces of their document, about a hundred words each, at sentence borders."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wherefrom.config import SplitSettings
+from wherefrom.ingest.split import split
+from wherefrom.text import sentences
+
+any_text = st.text() | st.text(alphabet="ab .\n灯。é\u00a0", min_size=50, max_size=2000)
+settings = st.builds(SplitSettings, words=st.integers(2, 30), overlap=st.integers(0, 1))
+
+
+def prose(sentence_count: int, words_each: int) -> str:
+    return " ".join(f"S{number} " + "word " * (words_each - 2) + "end." for number in range(sentence_count))
+
+
+@given(any_text, settings)
+def test_passages_are_ordered_pieces_that_hold_every_word(text: str, settings: SplitSettings) -> None:
+    passages = split(text, settings)
+    assert all(0 <= start < end <= len(text) for start, end in passages)
+    assert all(a[0] < b[0] and a[1] < b[1] for a, b in itertools.pairwise(passages))
+    assert all(not text[start].isspace() and not text[end - 1].isspace() for start, end in passages)
+    covered = {position for start, end in passages for position in range(start, end)}
+    assert all(character.isspace() for position, character in enumerate(text) if position not in covered)
+
+
+@given(any_text, settings)
+def test_no_passage_is_much_longer_than_asked(text: str, settings: SplitSettings) -> None:
+    for start, end in split(text, settings):
+        # A passage just short of its length may take one more sentence of up to one and a half lengths.
+        assert len(text[start:end].split(" ")) <= 3 * settings.words + 2
+
+
+def test_passages_have_about_a_hundred_words() -> None:
+    text = prose(200, 17)
+    lengths = [len(text[start:end].split()) for start, end in split(text)]
+    assert all(85 <= length <= 115 for length in lengths[:-1])
+
+
+def test_passages_begin_and_end_at_sentence_borders() -> None:
+    text = prose(60, 23)
+    borders = sentences(text)
+    starts, ends = {start for start, _ in borders}, {end for _, end in borders}
+    assert all(start in starts and end in ends for start, end in split(text))
+
+
+def test_neighbours_share_a_short_sentence() -> None:
+    text = prose(40, 20)
+    passages = split(text, SplitSettings(words=100, overlap=25))
+    shared = [text[after[0] : before[1]] for before, after in itertools.pairwise(passages)]
+    assert all(len(piece.split()) == 20 for piece in shared)
+
+
+def test_neighbours_share_nothing_without_overlap() -> None:
+    text = prose(40, 20)
+    passages = split(text, SplitSettings(words=100, overlap=0))
+    assert all(before[1] < after[0] for before, after in itertools.pairwise(passages))
+
+
+def test_a_sentence_of_a_thousand_words_is_cut_between_words() -> None:
+    text = " ".join(f"w{number}" for number in range(1000)) + "."
+    pieces = [text[start:end] for start, end in split(text)]
+    assert len(pieces) == 10
+    assert " ".join(pieces) == text
+
+
+def test_an_unbroken_run_of_characters_is_cut_too() -> None:
+    text = "x" * 100_000
+    passages = split(text)
+    assert max(end - start for start, end in passages) <= 2400
+    assert "".join(text[start:end] for start, end in passages) == text
+
+
+def test_a_long_text_without_spaces_between_words_is_cut_by_characters() -> None:
+    text = "灯台は高い建物です。" * 100
+    lengths = [end - start for start, end in split(text)]
+    assert all(80 <= length <= 120 for length in lengths[:-1])
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n\n"])
+def test_nothing_gives_no_passages(text: str) -> None:
+    assert split(text) == []
+
+
+def test_one_word_is_a_passage() -> None:
+    assert split("  Yes\n") == [(2, 5)]

@@ -1,0 +1,44 @@
+"""Plain text is kept whole, and its title is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from wherefrom.errors import IngestError
+from wherefrom.ingest import txt
+
+
+def test_a_short_first_line_alone_is_the_title_and_stays_in_the_text() -> None:
+    text = "The Old Bridge\n\nIt was built in 1932.\n"
+    assert txt.read(text.encode(), "x.txt") == ("The Old Bridge", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The first line goes on\nwithout a blank line.\n",
+        "One line only",
+        "It was built in 1932.\n\nIt fell down in 1940.\n",
+        "word " * 50 + "\n\nnext\n",
+        "-----\n\nnext\n",
+        "",
+    ],
+)
+def test_otherwise_the_title_is_made_of_the_file_name(text: str) -> None:
+    assert txt.read(text.encode(), "old_bridge.txt") == ("old bridge", text)
+
+
+def test_leading_blank_lines_and_windows_line_ends_do_not_hide_the_title() -> None:
+    assert txt.read(b"\r\n\r\nOld Bridge\r\n\r\nText.\r\n", "x.txt")[0] == "Old Bridge"
+
+
+def test_other_encodings_are_read() -> None:
+    assert txt.read("Über uns\n\nSchöne Grüße aus Köln.\n".encode("cp1252"), "x.txt") == (
+        "Über uns",
+        "Über uns\n\nSchöne Grüße aus Köln.\n",
+    )
+
+
+def test_binary_data_is_refused() -> None:
+    with pytest.raises(IngestError, match="it is not text"):
+        txt.read(bytes(range(256)) * 10, "x.txt")
