@@ -72,12 +72,16 @@ class Library:
         paths: Iterable[str | Path],
         prune: bool = False,
         report: Callable[[Progress], None] = lambda _: None,
+        acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> IngestReport:
-        """Bring files and folders into the library, making it if there is none."""
+        """Bring files and folders into the library, making it if there is none.
+
+        `report` is told of progress, `acknowledged` the ids of documents as soon as they are safe.
+        """
         from wherefrom.ingest.run import ingest
 
         folder = self._folder(create=True)
-        return ingest(folder, [Path(path) for path in paths], self._settings.ingest, prune, report)
+        return ingest(folder, [Path(path) for path in paths], self._settings.ingest, prune, report, acknowledged)
 
     def put(self, documents: Sequence[Document]) -> None:
         """Bring in documents that are not files; one of a known id replaces its old version."""

@@ -116,6 +116,8 @@ def _belongs_to_word(text: str, sentence_start: int, mark: int, end: int) -> boo
         return True
     begin = max(sentence_start, mark - 12)
     word = text[begin:mark].rpartition(" ")[2].rpartition("\n")[2].lstrip("(\"'“‘[")
+    if word.isdigit() and text[sentence_start:mark] == word:  # the number of an item in a list
+        return True
     if len(word) == 1 and word.isupper():  # an initial, as in J. R. R. Tolkien
         return True
     if word.lower() in _BEFORE_NUMBERS:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wherefrom.config import IndexSettings
-from wherefrom.errors import LibraryDamaged
+from wherefrom.errors import LibraryDamaged, LibraryError
 from wherefrom.text import FUNCTION_WORDS, separated
 
 if TYPE_CHECKING:
@@ -63,20 +64,25 @@ class BM25Index:
 
     def commit(self) -> None:
         if self._writer is not None:
-            self._writer.commit()
+            try:
+                self._writer.commit()
+            except (ValueError, OSError) as error:
+                raise LibraryError(f"the index in {self.path} cannot be written: {error}") from error
             self.refresh()
 
     def search(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
-        return [self._search_one(text, k) for text in texts]
+        with self._reading():
+            return [self._search_one(text, k) for text in texts]
 
     def keys(self) -> set[int]:
         import tantivy
 
-        searcher = self._searching()
-        if not searcher.num_docs:
-            return set()
-        found = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
-        return set(self._keys_of([address for _, address in found]))
+        with self._reading():
+            searcher = self._searching()
+            if not searcher.num_docs:
+                return set()
+            found = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
+            return set(self._keys_of([address for _, address in found]))
 
     def refresh(self) -> None:
         if self._opened is not None:
@@ -146,22 +152,33 @@ class BM25Index:
             self.path.mkdir(parents=True, exist_ok=True)
         elif not (self.path / "meta.json").exists():
             raise LibraryDamaged(f"the index in {self.path} is missing; `wherefrom check` makes it anew")
-        try:
+        with self._reading():
             opened = tantivy.Index(builder.build(), str(self.path))
             opened.config_reader("manual")  # no thread that watches files: refresh() says when to look
             opened.register_tokenizer(_ANALYZER, self._analysis()[1])
             self._searcher = opened.searcher()
-        except (ValueError, OSError) as error:
-            raise LibraryDamaged(
-                f"the index in {self.path} cannot be read ({error}); `wherefrom check` makes it anew"
-            ) from error
         self._opened = opened
         return opened
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Whatever tantivy says of broken files, in the user's words."""
+        try:
+            yield
+        except BaseException as error:
+            # A panic in Rust is no Exception; its class cannot be imported, only named.
+            if isinstance(error, (ValueError, OSError)) or type(error).__name__ == "PanicException":
+                raise LibraryDamaged(
+                    f"the index in {self.path} cannot be read ({error}); `wherefrom check` makes it anew"
+                ) from error
+            raise
 
     def _writing(self) -> tantivy.IndexWriter:
         if self._writer is None:
             # One thread beside Python's own: it indexes a batch while the next one is read.
             self._writer = self._index().writer(_WRITER_BYTES, 1)
+            # A writer killed in mid-commit leaves files under names that the next commit would use again.
+            self._writer.garbage_collect_files()
         return self._writer
 
     def _searching(self) -> tantivy.Searcher:

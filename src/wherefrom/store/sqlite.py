@@ -184,7 +184,7 @@ class SQLiteStore:
             for key, start, end, byte_start, byte_end, number, id, title, first in rows:
                 # Read only the passage's own bytes: a document can be a thousand times longer.
                 with connection.blobopen("document", "text", number, readonly=True) as blob:
-                    text = bytes(blob[byte_start:byte_end]).decode("utf-8")  # type: ignore[arg-type]
+                    text = bytes(blob[byte_start:byte_end]).decode("utf-8")
                 found[key] = Passage(passage_id(id, key - first), id, text, start, end, title)
         return found
 

@@ -1,0 +1,356 @@
+"""The library folder: incremental, one writer and many readers, refusals in words, check and repair."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from wherefrom import Library
+from wherefrom.config import resolve
+from wherefrom.errors import (
+    LibraryBusy,
+    LibraryDamaged,
+    LibraryForeign,
+    LibraryMissing,
+    LibraryTooNew,
+    NotFound,
+    SettingsError,
+)
+from wherefrom.types import Document, joined
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "boiler.md").write_text("# The boiler\n\nThe boiler was serviced by Marta in May.\n")
+    (folder / "garden.txt").write_text("The garden\n\nRoses grow behind the shed.\n")
+    return folder
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library(tmp_path / "library")
+
+
+def ids(library: Library) -> list[str]:
+    return [document.id for document in library.documents()]
+
+
+def found(library: Library, text: str) -> list[str]:
+    return [hit.passage.document_id for hit in library.search(text).hits]
+
+
+class TestIngest:
+    """Incremental ingest through the front door."""
+
+    def test_answers_from_what_was_ingested_with_the_place_of_every_word(self, library: Library, notes: Path) -> None:
+        library.ingest([notes])
+        answer = library.ask("Who serviced the boiler?").answer
+        assert answer is not None
+        assert answer.text == "The boiler was serviced by Marta in May."
+        assert joined(answer.words) == answer.text
+        document = library.document("boiler.md")
+        (passage,) = answer.evidence
+        for word in answer.words:
+            assert word.start is not None
+            assert word.end is not None
+            assert document.text[passage.start + word.start : passage.start + word.end] == word.text
+
+    def test_declines_when_nothing_fits(self, library: Library, notes: Path) -> None:
+        library.ingest([notes])
+        answer = library.ask("What is the capital of Mongolia?").answer
+        assert answer is not None
+        assert answer.text is None
+        assert answer.declined
+        assert answer.words == ()
+
+    def test_unchanged_files_are_skipped_and_changed_ones_replaced(self, library: Library, notes: Path) -> None:
+        first = library.ingest([notes])
+        assert (first.added, first.replaced, first.unchanged) == (2, 0, 0)
+        (notes / "garden.txt").write_text("The garden\n\nTulips grow behind the shed.\n")
+        (notes / "new.txt").write_text("Something new about quokkas.\n")
+        second = library.ingest([notes])
+        assert (second.added, second.replaced, second.unchanged) == (1, 1, 1)
+        assert found(library, "tulips") == ["garden.txt"]
+        assert found(library, "roses") == []
+        assert found(library, "quokkas") == ["new.txt"]
+
+    def test_a_failed_reading_leaves_the_old_version(self, library: Library, notes: Path) -> None:
+        library.ingest([notes])
+        (notes / "garden.txt").write_bytes(b"")
+        report = library.ingest([notes])
+        assert [(Path(failure.name).name, failure.reason) for failure in report.failures] == [
+            ("garden.txt", "it is empty")
+        ]
+        assert found(library, "roses") == ["garden.txt"]
+
+    def test_one_bad_file_does_not_stop_the_others(self, library: Library, notes: Path) -> None:
+        (notes / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing of use")
+        (notes / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+        report = library.ingest([notes, notes / "missing.txt"])
+        assert report.added == 2
+        assert sorted(Path(failure.name).name for failure in report.failures) == ["broken.pdf", "missing.txt"]
+        assert [Path(name).name for name in report.ignored] == ["picture.png"]
+
+    def test_removed_documents_disappear_everywhere_and_come_back_when_ingested(
+        self, library: Library, notes: Path
+    ) -> None:
+        library.ingest([notes])
+        assert library.remove(["garden.txt", "nothing"]) == ["garden.txt"]
+        assert ids(library) == ["boiler.md"]
+        assert found(library, "roses") == []
+        with pytest.raises(NotFound, match=r"garden\.txt"):
+            library.document("garden.txt")
+        assert library.check(repair=False).problems == ()
+        assert library.ingest([notes]).added == 1
+
+    def test_records_of_a_jsonl_file_are_documents_of_their_own(self, library: Library, tmp_path: Path) -> None:
+        file = tmp_path / "facts.jsonl"
+        rows = [
+            {"id": "a", "title": "A", "text": "Alpha bird."},
+            {"id": "b", "text": "Beta bird."},
+            {"text": "Gamma bird."},
+        ]
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        library.ingest([file])
+        assert ids(library) == ["a", "b", "facts.jsonl:3"]
+        rows[1]["text"] = "Delta bird."
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        report = library.ingest([file])
+        assert (report.added, report.replaced, report.unchanged) == (0, 1, 2)
+        assert found(library, "delta") == ["b"]
+
+    def test_a_bad_record_is_named_by_line_and_the_rest_is_kept(self, library: Library, tmp_path: Path) -> None:
+        file = tmp_path / "facts.jsonl"
+        file.write_text(
+            '{"id": "a", "text": "Alpha."}\n{"id": "b"}\n{"id": "a", "text": "Again."}\n{"id": "c", "text": "C."}\n'
+        )
+        report = library.ingest([file])
+        assert ids(library) == ["a", "c"]
+        assert len(report.failures) == 2
+        assert "facts.jsonl:2" in report.failures[0].name
+        assert "the id 'a' was used before in the same file" in report.failures[1].reason
+
+    def test_equal_names_in_two_folders_are_two_documents(self, library: Library, tmp_path: Path) -> None:
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "readme.txt").write_text(f"This is folder {name}.")
+            library.ingest([tmp_path / name])
+        assert ids(library) == ["readme.txt", "readme.txt~2"]
+        (tmp_path / "two" / "readme.txt").write_text("This is folder two, again.")
+        assert library.ingest([tmp_path / "two"]).replaced == 1
+        assert library.document("readme.txt~2").text == "This is folder two, again."
+
+    def test_an_id_taken_over_from_another_file_is_told(self, library: Library, tmp_path: Path) -> None:
+        for name in ("one", "two"):
+            (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": "a", "text": f"From {name}."}) + "\n")
+            report = library.ingest([tmp_path / f"{name}.jsonl"])
+        assert report.taken_over == ("a",)
+        assert library.document("a").text == "From two."
+
+    def test_prune_removes_what_has_gone_from_the_folder_and_nothing_else(
+        self, library: Library, notes: Path, tmp_path: Path
+    ) -> None:
+        other = tmp_path / "other.txt"
+        other.write_text("Elsewhere.")
+        rows = notes / "rows.jsonl"
+        rows.write_text('{"id": "r1", "text": "One."}\n{"id": "r2", "text": "Two."}\n')
+        library.ingest([notes, other])
+        (notes / "garden.txt").unlink()
+        other.unlink()
+        rows.write_text('{"id": "r2", "text": "Two."}\n')
+        report = library.ingest([notes], prune=True)
+        assert report.removed == ("garden.txt", "r1")
+        assert ids(library) == ["boiler.md", "other.txt", "r2"]
+
+    def test_a_library_inside_the_folder_is_not_read(self, notes: Path) -> None:
+        inside = Library(notes / "library")
+        inside.ingest([notes])
+        report = inside.ingest([notes])
+        assert ids(inside) == ["boiler.md", "garden.txt"]
+        assert report.unchanged == 2
+
+    def test_small_batches_give_the_same_library(self, tmp_path: Path) -> None:
+        file = tmp_path / "many.jsonl"
+        file.write_text(
+            "".join(json.dumps({"id": f"d{n}", "text": f"Bird number {n}. " * 30}) + "\n" for n in range(50))
+        )
+        whole, pieces = (
+            Library(tmp_path / "whole"),
+            Library(tmp_path / "pieces", resolve(overrides=["ingest.batch_passages=1"])),
+        )
+        whole.ingest([file])
+        pieces.ingest([file])
+        assert whole.documents() == pieces.documents()
+        assert found(whole, "bird number 7")[:1] == found(pieces, "bird number 7")[:1] == ["d7"]
+
+
+class TestOpening:
+    """What is refused, and how."""
+
+    def test_a_missing_library_says_how_to_make_one(self, library: Library) -> None:
+        with pytest.raises(LibraryMissing, match="wherefrom ingest"):
+            library.ask("anything")
+        assert not library.path.exists()
+
+    def test_a_foreign_folder_is_left_alone(self, tmp_path: Path, notes: Path) -> None:
+        with pytest.raises(LibraryForeign, match="not a library"):
+            Library(notes).ingest([notes])
+        with pytest.raises(LibraryForeign, match="is a file"):
+            Library(notes / "boiler.md").documents()
+        assert sorted(path.name for path in notes.iterdir()) == ["boiler.md", "garden.txt"]
+
+    @pytest.mark.parametrize("where", ["toml", "database"])
+    def test_a_newer_library_is_refused(self, library: Library, notes: Path, where: str) -> None:
+        library.ingest([notes])
+        library.close()
+        if where == "toml":
+            path = library.path / "library.toml"
+            path.write_text(path.read_text().replace("format = 1", "format = 99"))
+        else:
+            with sqlite3.connect(library.path / "documents.sqlite") as connection:
+                connection.execute("PRAGMA user_version = 99")
+        with pytest.raises(LibraryTooNew, match="format 99"):
+            Library(library.path).ask("anything")
+
+    def test_a_lost_database_is_told(self, library: Library, notes: Path) -> None:
+        library.ingest([notes])
+        library.close()
+        (library.path / "documents.sqlite").unlink()
+        with pytest.raises(LibraryDamaged, match="backup"):
+            Library(library.path).documents()
+
+    def test_a_garbled_database_is_told(self, library: Library, notes: Path) -> None:
+        library.ingest([notes])
+        library.close()
+        (library.path / "documents.sqlite").write_bytes(b"garbage" * 1000)
+        with pytest.raises(LibraryDamaged, match="cannot be read as a database"):
+            Library(library.path).documents()
+
+    def test_settings_that_shaped_the_passages_are_kept_and_cannot_change(self, tmp_path: Path, notes: Path) -> None:
+        path = tmp_path / "library"
+        Library(path, resolve(overrides=["split.words=50"])).ingest([notes])
+        assert Library(path).settings().split.words == 50
+        with pytest.raises(SettingsError, match=r"was made with SplitSettings\(words=50"):
+            Library(path, resolve(overrides=["split.words=70"])).documents()
+        saved = tomllib.loads((path / "library.toml").read_text())
+        assert saved["settings"]["split"]["words"] == 50
+        assert (saved["format"], saved["documents"]) == (1, 2)
+
+    def test_a_library_whose_making_was_cut_off_is_made_anew(self, library: Library, notes: Path) -> None:
+        (library.path / "index" / "bm25").mkdir(parents=True)
+        with pytest.raises(LibraryMissing):
+            library.documents()
+        assert library.ingest([notes]).added == 2
+
+
+class TestTogether:
+    """One writer, many readers."""
+
+    def test_a_second_writer_is_told_who_writes(self, library: Library, notes: Path) -> None:
+        library.ingest([notes])
+        code = (
+            "import sys\nfrom wherefrom import Library\nlibrary = Library(sys.argv[1])\n"
+            "with library._folder().writing():\n    print('ready', flush=True)\n    sys.stdin.readline()\n"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", code, str(library.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as other:
+            assert other.stdout is not None
+            assert other.stdin is not None
+            assert other.stdout.readline() == "ready\n"
+            with pytest.raises(LibraryBusy, match=f"process {other.pid}"):
+                library.remove(["boiler.md"])
+            assert found(library, "boiler") == ["boiler.md"], "reading goes on while another process writes"
+            other.stdin.write("\n")
+            other.stdin.close()
+        assert library.remove(["boiler.md"]) == ["boiler.md"]
+
+    def test_a_reader_sees_what_another_process_has_added(self, library: Library, notes: Path, tmp_path: Path) -> None:
+        library.ingest([notes])
+        assert found(library, "quokka") == []
+        (notes / "quokka.txt").write_text("The quokka smiles.")
+        subprocess.run(
+            [sys.executable, "-m", "wherefrom", "ingest", "-q", "--library", str(library.path), str(notes)], check=True
+        )
+        assert found(library, "quokka") == ["quokka.txt"]
+
+
+class TestCheck:
+    """Verify and repair."""
+
+    @pytest.fixture
+    def filled(self, library: Library, notes: Path) -> Library:
+        library.ingest([notes])
+        library.close()
+        return library
+
+    def test_a_sound_library_has_no_problems(self, filled: Library) -> None:
+        assert filled.check().problems == ()
+
+    @pytest.mark.parametrize("damage", ["gone", "emptied", "torn", "garbled"])
+    def test_a_broken_index_is_built_anew(self, filled: Library, damage: str) -> None:
+        index = filled.path / "index" / "bm25"
+        if damage == "gone":
+            shutil.rmtree(index)
+        elif damage == "emptied":
+            shutil.rmtree(index)
+            filled._folder().indexes["bm25"].create()
+            filled.close()
+        else:
+            for file in index.iterdir():
+                if file.suffix in (".idx", ".term", ".fast", ".json", ".store"):
+                    data = file.read_bytes()
+                    file.write_bytes(data[: len(data) // 2] if damage == "torn" else bytes(len(data)))
+        looked = filled.check(repair=False)
+        assert not looked.sound
+        assert any("index 'bm25'" in problem.what for problem in looked.problems)
+        assert filled.check().sound
+        assert filled.check().problems == ()
+        assert found(filled, "roses") == ["garden.txt"]
+
+    def test_passages_that_do_not_fit_are_cut_again(self, filled: Library) -> None:
+        with sqlite3.connect(filled.path / "documents.sqlite") as connection:
+            connection.execute("UPDATE passage SET end = end - 3")
+        connection.close()
+        result = filled.check()
+        assert result.sound
+        assert len(result.problems) >= 2
+        assert filled.check().problems == ()
+
+    def test_a_text_that_changed_by_itself_stays_wrong(self, filled: Library) -> None:
+        with sqlite3.connect(filled.path / "documents.sqlite") as connection:
+            connection.execute("UPDATE document SET text = replace(text, 'Roses', 'Noses')")
+        connection.close()
+        result = filled.check()
+        assert not result.sound
+        assert [problem.what for problem in result.problems] == [
+            "document 'garden.txt': its text is not the one that was written"
+        ]
+
+    def test_library_toml_is_written_again(self, filled: Library) -> None:
+        (filled.path / "library.toml").write_text("documents = 77\n")
+        assert [problem.repaired for problem in filled.check().problems] == [True]
+        assert tomllib.loads((filled.path / "library.toml").read_text())["documents"] == 2
+
+    def test_looking_only_changes_nothing(self, filled: Library) -> None:
+        (filled.path / "library.toml").unlink()
+        assert [problem.repaired for problem in filled.check(repair=False).problems] == [False]
+        assert not (filled.path / "library.toml").exists()
+
+
+def test_documents_can_be_put_without_files(library: Library) -> None:
+    library.put([Document("memo", "The key is under the mat.", "Memo")])
+    answer = library.ask("Where is the key?").answer
+    assert answer is not None
+    assert answer.text == "The key is under the mat."
+    assert library.passages_of("memo")[0].text == "The key is under the mat."
+    assert library.passage("memo#0").title == "Memo"
