@@ -1,0 +1,89 @@
+"""The command line: one file a command, loaded when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from wherefrom import __version__
+from wherefrom.errors import WherefromError
+
+# The order in which help lists them.
+COMMANDS = ("ingest", "ask", "search", "list", "show", "remove", "check", "config", "completion")
+
+_EPILOG = """\b
+Exit codes:
+  0  done (an answer of "I don't know" is an answer)
+  1  part of it failed: a file could not be read, a library is not sound
+  2  the command or a setting is written wrongly
+  3  the library is missing, foreign, too new or damaged
+  4  another process is writing to the library
+  5  there is no such document or passage
+  130  interrupted; what was acknowledged is kept
+"""
+
+
+class _Commands(click.Group):
+    """Imports a command's file only when that command is wanted: `--help` stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"wherefrom.cli.{cmd_name}_command").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            import difflib
+
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            guess = f"; did you mean {close[0]}?" if close else ""
+            raise click.UsageError(f"there is no command '{args[0]}'{guess}", ctx) from error
+
+
+@click.group(
+    cls=_Commands,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, "--version", prog_name="wherefrom")
+@click.option("--library", metavar="DIR", help="The library's folder, for the command that follows.")
+@click.pass_context
+def wherefrom(context: click.Context, library: str | None) -> None:
+    """Ask your own documents a question and see, for every word of the answer, where it came from.
+
+    \b
+      wherefrom ingest ~/notes
+      wherefrom ask "When was the boiler last serviced?"
+    """
+    context.obj = library
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and leave with its exit code."""
+    try:
+        code = wherefrom.main(args=arguments, prog_name="wherefrom", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("wherefrom: interrupted", err=True)
+        code = 130
+    except WherefromError as error:
+        click.echo(f"wherefrom: {error}", err=True)
+        code = error.exit_code
+    except BrokenPipeError:
+        # The reader of our output has gone, as `| head` does; leave without a word, and without Python's own.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,70 @@
+"""`wherefrom ingest`: bring files and folders into the library."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wherefrom.cli.options import json_option, library_options, opened
+from wherefrom.cli.output import print_json
+from wherefrom.cli.progress import shown
+
+if TYPE_CHECKING:
+    from wherefrom.ingest.run import IngestReport
+
+_SHOWN = 20  # failures named one by one; --json names them all
+
+
+@click.command("ingest")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE_OR_FOLDER...")
+@click.option("--prune", is_flag=True, help="Also remove documents whose file, or record in a file, has gone.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress, no summary; failures are still named.")
+@json_option
+@library_options
+def command(
+    paths: tuple[Path, ...],
+    prune: bool,
+    quiet: bool,
+    as_json: bool,
+    library: str | None,
+    toml: Path | None,
+    overrides: tuple[str, ...],
+) -> None:
+    """Bring files and folders into the library, which is made if there is none.
+
+    Reads txt, md, html, pdf, docx, jsonl (one {"id", "title", "text"} a line) and WikiExtractor text, also
+    as .gz or .xz. Unchanged files are skipped, changed ones replace their old version. A file that cannot be
+    read is named with the reason and skipped; the exit code is then 1. Interrupted, run it again to go on.
+    """
+    with opened(library, toml, overrides) as opened_library, shown(quiet or as_json) as report:
+        result = opened_library.ingest(paths, prune, report)
+    if as_json:
+        print_json(result)
+    else:
+        _tell(result, quiet)
+    if result.failures:
+        sys.exit(1)
+
+
+def _tell(result: IngestReport, quiet: bool) -> None:
+    for failure in result.failures[:_SHOWN]:
+        click.echo(f"{click.style('not read', fg='red')}  {failure.name}: {failure.reason}", err=True)
+    if len(result.failures) > _SHOWN:
+        click.echo(f"... and {len(result.failures) - _SHOWN:,} more; --json names them all", err=True)
+    if quiet:
+        return
+    if result.taken_over:
+        names = ", ".join(result.taken_over[:5]) + (" ..." if len(result.taken_over) > 5 else "")
+        click.echo(f"{len(result.taken_over):,} documents came from another file before: {names}")
+    parts = [f"{result.added:,} added", f"{result.replaced:,} replaced", f"{result.unchanged:,} unchanged"]
+    if result.removed:
+        parts.append(f"{len(result.removed):,} removed")
+    if result.ignored:
+        parts.append(f"{len(result.ignored):,} files of other kinds passed over")
+    if result.failures:
+        parts.append(f"{len(result.failures):,} not read")
+    click.echo(f"{', '.join(parts)}; {result.seconds:.1f} s.")
+    click.echo(f"The library now holds {result.documents:,} documents in {result.passages:,} passages.")

@@ -1,0 +1,32 @@
+"""`wherefrom list`: the documents of the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from wherefrom.cli.options import json_option, library_options, opened
+from wherefrom.cli.output import for_people, print_json, table
+
+
+@click.command("list")
+@json_option
+@library_options
+def command(as_json: bool, library: str | None, toml: Path | None, overrides: tuple[str, ...]) -> None:
+    """List the documents: id, title, passages, characters and source file.
+
+    Piped, each is one tab-separated line; with --json, an array of documents.
+    """
+    with opened(library, toml, overrides) as opened_library:
+        documents = opened_library.documents()
+    if as_json:
+        print_json(documents)
+        return
+    table(
+        ("id", "title", "passages", "characters", "source"),
+        [(d.id, d.title, str(d.passages), str(d.characters), d.source) for d in documents],
+        right=("passages", "characters"),
+    )
+    if for_people():
+        click.echo(f"{len(documents):,} documents")

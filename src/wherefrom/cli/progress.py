@@ -1,0 +1,83 @@
+"""How far an ingest has come: a bar for people, a line now and then for logs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from wherefrom.ingest.run import Progress
+
+_LINE_EVERY = 10.0  # seconds between lines in a log
+
+
+@contextmanager
+def shown(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """A function to call with every progress made."""
+    if quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty():
+        with _bar() as report:
+            yield report
+    else:
+        yield _lines()
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    with Bar(
+        TextColumn("{task.fields[documents]:>8,} documents"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]:>7,.0f}/s"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=None, documents=0, rate=0.0)
+        begun = time.monotonic()
+
+        def report(progress: Progress) -> None:
+            bar.update(
+                task,
+                total=progress.bytes_in_all,
+                completed=progress.bytes,
+                description=progress.current[-40:],
+                documents=progress.documents,
+                rate=progress.documents / max(time.monotonic() - begun, 1e-3),
+            )
+
+        yield report
+
+
+def _lines() -> Callable[[Progress], None]:
+    begun = last = time.monotonic()
+
+    def report(progress: Progress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _LINE_EVERY:
+            last = now
+            click.echo(line(progress, now - begun), err=True)
+
+    return report
+
+
+def line(progress: Progress, seconds: float) -> str:
+    """Progress in words: how much, how fast, how long still."""
+    done = progress.bytes / progress.bytes_in_all if progress.bytes_in_all else 1.0
+    left = f"{seconds * (1 - done) / done:.0f} s left" if done else "time left unknown"
+    return (
+        f"{progress.documents:,} documents, {progress.files:,} of {progress.files_in_all:,} files, {done:.0%}, "
+        f"{progress.documents / max(seconds, 1e-3):,.0f}/s, {left}"
+    )

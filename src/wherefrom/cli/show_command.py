@@ -1,0 +1,51 @@
+"""`wherefrom show`: a document or a passage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from wherefrom.cli.options import complete_document, json_option, library_options, opened
+from wherefrom.cli.output import faint, print_json, strong
+from wherefrom.errors import NotFound
+from wherefrom.types import Document, Passage
+
+
+@click.command("show")
+@click.argument("id", shell_complete=complete_document)
+@click.option("--passages", is_flag=True, help="Show the document cut into its passages, with their offsets.")
+@json_option
+@library_options
+def command(
+    id: str, passages: bool, as_json: bool, library: str | None, toml: Path | None, overrides: tuple[str, ...]
+) -> None:
+    """Show a document by its id, or a passage as DOCUMENT#NUMBER, such as guide.md#0."""
+    with opened(library, toml, overrides) as opened_library:
+        try:
+            found: Document | Passage = opened_library.document(id)
+        except NotFound:
+            if "#" not in id:
+                raise
+            found = opened_library.passage(id)
+        cut = opened_library.passages_of(id) if passages else []
+    if as_json:
+        print_json(cut if passages else found)
+    elif passages:
+        for passage in cut:
+            _tell_passage(passage)
+            click.echo()
+    elif isinstance(found, Document):
+        click.echo(strong(found.title))
+        click.echo(faint(f"{found.id}, from {found.source or 'no file'}, {len(found.text):,} characters"))
+        click.echo()
+        click.echo(found.text)
+    else:
+        _tell_passage(found)
+
+
+def _tell_passage(passage: Passage) -> None:
+    click.echo(strong(passage.title))
+    click.echo(faint(f"{passage.id}, characters {passage.start} to {passage.end} of {passage.document_id}"))
+    click.echo()
+    click.echo(passage.text)
