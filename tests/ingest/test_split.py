@@ -63,6 +63,13 @@ def test_neighbours_share_nothing_without_overlap() -> None:
     assert all(before[1] < after[0] for before, after in itertools.pairwise(passages))
 
 
+def test_a_heading_goes_with_what_follows_it() -> None:
+    text = f"{prose(5, 19)}\n\nThe heading\n\n{prose(5, 20)}"
+    pieces = [text[start:end] for start, end in split(text, SplitSettings(words=100, overlap=0))]
+    assert [piece.startswith("The heading") for piece in pieces] == [False, True]
+    assert not pieces[0].endswith("The heading")
+
+
 def test_a_sentence_of_a_thousand_words_is_cut_between_words() -> None:
     text = " ".join(f"w{number}" for number in range(1000)) + "."
     pieces = [text[start:end] for start, end in split(text)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 
 import click
@@ -82,8 +81,4 @@ def main(arguments: list[str] | None = None) -> None:
     except WherefromError as error:
         click.echo(f"wherefrom: {error}", err=True)
         code = error.exit_code
-    except BrokenPipeError:
-        # The reader of our output has gone, as `| head` does; leave without a word, and without Python's own.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     sys.exit(code if isinstance(code, int) else 0)

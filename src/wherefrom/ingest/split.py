@@ -7,6 +7,7 @@ import re
 from wherefrom.config import SplitSettings
 from wherefrom.text import Span, has_unspaced_script, sentences, words
 
+_LONGEST_HEADING = 80  # characters
 _VISIBLE = re.compile(r"\S+")
 
 
@@ -26,6 +27,8 @@ def split(text: str, settings: SplitSettings | None = None) -> list[Span]:
         while last + 1 < len(pieces) and (last < taken or _closer(length, length + lengths[last + 1], settings.words)):
             last += 1
             length += lengths[last]
+        while taken <= last - 1 and last > first and last + 1 < len(pieces) and _is_heading(text, *pieces[last]):
+            last -= 1  # a heading belongs to what follows it
         passages.append((pieces[first][0], pieces[last][1]))
         taken = last + 1
         repeats = last > first and lengths[last] <= settings.overlap
@@ -36,6 +39,12 @@ def split(text: str, settings: SplitSettings | None = None) -> list[Span]:
 def _closer(length: int, longer: int, target: int) -> bool:
     """Whether the longer of two lengths is nearer to the target; a tie stays short."""
     return longer - target < target - length
+
+
+def _is_heading(text: str, start: int, end: int) -> bool:
+    """Whether a piece is a short line of its own that is no sentence."""
+    ends_block = "\n\n" in text[end : end + 3]
+    return ends_block and end - start <= _LONGEST_HEADING and text[end - 1].isalnum()
 
 
 def _pieces(text: str, limit: int) -> tuple[list[Span], list[int]]:
