@@ -1,0 +1,1 @@
+"""Speed, memory and retrieval quality, measured beside other search systems."""

@@ -1,0 +1,222 @@
+"""The systems that are measured, each used the way its own documentation shows.
+
+Nothing is imported before `load`: the time of a first search must not include another system's modules.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+from bench import corpus
+
+_WORD = re.compile(r"\w+")
+
+
+class System(ABC):
+    """One search system over the passages in a work folder; a passage is found as its key, or its id."""
+
+    name: str
+    index_folder: str  # below the system's own folder; "." where all of it is the index
+
+    def __init__(self, work: Path, k: int) -> None:
+        self.work = work
+        self.folder = work / self.name
+        self.k = k
+
+    @abstractmethod
+    def load(self) -> None:
+        """Import what is needed."""
+
+    @abstractmethod
+    def build(self) -> int:
+        """Take in all passages and save them; how many they were."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Make ready to search what was built."""
+
+    @abstractmethod
+    def search(self, question: str) -> list[int | str]:
+        """The best k passages, best first."""
+
+
+class Wherefrom(System):
+    """Library.ingest over files; a search gives hits with their passages' texts, through the pipeline."""
+
+    name = "wherefrom"
+    index_folder = "index"
+
+    def load(self) -> None:
+        from wherefrom import Library  # noqa: F401
+
+    def build(self) -> int:
+        from wherefrom import Library
+
+        files = json.loads((self.work / corpus.FILES).read_text(encoding="utf-8"))
+        with Library(self.folder) as library:
+            report = library.ingest(files)
+        if report.failures:
+            first = report.failures[0]
+            raise RuntimeError(f"{len(report.failures)} records were not ingested; {first.name}: {first.reason}")
+        return report.passages
+
+    def open(self) -> None:
+        from wherefrom import Library
+
+        self._pipeline = Library(self.folder).pipeline(self.k)
+
+    def search(self, question: str) -> list[int | str]:
+        from wherefrom.types import Question
+
+        (trace,) = self._pipeline.search_many([Question("", question)])
+        return [hit.passage.id for hit in trace.hits]
+
+
+class WherefromIndex(System):
+    """The index inside the ingested library, alone: keys and scores, no texts. The keys are the library's own."""
+
+    name = Wherefrom.name  # the same folder
+    index_folder = Wherefrom.index_folder
+
+    def load(self) -> None:
+        from wherefrom.retrieve.bm25 import BM25Index  # noqa: F401
+
+    def build(self) -> int:
+        raise NotImplementedError("the index is built by the library's ingest")
+
+    def open(self) -> None:
+        from wherefrom.config import IndexSettings
+        from wherefrom.retrieve.bm25 import BM25Index
+
+        self._index = BM25Index(self.folder / "index" / "bm25", IndexSettings())
+
+    def search(self, question: str) -> list[int | str]:
+        (found,) = self._index.search([question], self.k)
+        return [key for key, _ in found]
+
+
+class Tantivy(System):
+    """tantivy called directly: its English tokenizer, its query parser, the key read from the stored document."""
+
+    name = "tantivy"
+    index_folder = "."
+
+    def load(self) -> None:
+        import tantivy  # noqa: F401
+
+    def build(self) -> int:
+        import tantivy
+
+        self.folder.mkdir()
+        schema = (
+            tantivy.SchemaBuilder()
+            .add_unsigned_field("key", stored=True, fast=True)
+            .add_text_field("text", tokenizer_name="en_stem")
+            .build()
+        )
+        writer = tantivy.Index(schema, str(self.folder)).writer()
+        count = 0
+        for key, text in enumerate(corpus.texts(self.work)):
+            document = tantivy.Document()
+            document.add_unsigned("key", key)
+            document.add_text("text", text)
+            writer.add_document(document)
+            count += 1
+        writer.commit()
+        writer.wait_merging_threads()
+        return count
+
+    def open(self) -> None:
+        import tantivy
+
+        self._index = tantivy.Index.open(str(self.folder))
+        self._searcher = self._index.searcher()
+
+    def search(self, question: str) -> list[int | str]:
+        # Lower case, as the tokenizer makes it anyway: to the query parser AND, OR, NOT and IN are operators.
+        query = self._index.parse_query(re.sub(r"\W+", " ", question).lower(), ["text"])
+        hits = self._searcher.search(query, self.k).hits
+        return [int(self._searcher.doc(address)["key"][0]) for _, address in hits]
+
+
+class Bm25s(System):
+    """bm25s by its README: English stop words, PyStemmer, saved to disk and mapped into memory; one thread."""
+
+    name = "bm25s"
+    index_folder = "."
+
+    def load(self) -> None:
+        import bm25s  # noqa: F401
+        import Stemmer  # noqa: F401
+
+    def build(self) -> int:
+        import bm25s
+
+        passages = list(corpus.texts(self.work))
+        retriever = bm25s.BM25()
+        retriever.index(self._tokens(passages), show_progress=False)
+        retriever.save(str(self.folder), show_progress=False)
+        return len(passages)
+
+    def open(self) -> None:
+        import bm25s
+
+        self._retriever = bm25s.BM25.load(str(self.folder), mmap=True, show_progress=False)
+
+    def search(self, question: str) -> list[int | str]:
+        found, _ = self._retriever.retrieve(self._tokens([question]), k=self.k, n_threads=0, show_progress=False)
+        return [int(key) for key in found[0]]
+
+    def _tokens(self, passages: list[str]) -> Any:
+        import bm25s
+        import Stemmer
+
+        return bm25s.tokenize(passages, stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False)
+
+
+class Fts5(System):
+    """SQLite FTS5: porter stems over unicode61, a contentless table, the words of the question joined by OR."""
+
+    name = "fts5"
+    index_folder = "."
+
+    def load(self) -> None:
+        import sqlite3  # noqa: F401
+
+    def build(self) -> int:
+        import sqlite3
+
+        self.folder.mkdir()
+        connection = sqlite3.connect(self.folder / "passages.sqlite")
+        connection.execute("CREATE VIRTUAL TABLE passage USING fts5(text, content='', tokenize='porter unicode61')")
+        with connection:
+            connection.executemany("INSERT INTO passage(rowid, text) VALUES (?, ?)", enumerate(corpus.texts(self.work)))
+        with connection:  # one segment is searched fastest
+            connection.execute("INSERT INTO passage(passage) VALUES ('optimize')")
+        (count,) = connection.execute("SELECT count(*) FROM passage").fetchone()
+        connection.close()
+        return int(count)
+
+    def open(self) -> None:
+        import sqlite3
+
+        self._connection = sqlite3.connect(self.folder / "passages.sqlite")
+
+    def search(self, question: str) -> list[int | str]:
+        words = " OR ".join(f'"{word}"' for word in _WORD.findall(question))
+        rows = self._connection.execute(
+            "SELECT rowid FROM passage WHERE passage MATCH ? ORDER BY bm25(passage) LIMIT ?", (words, self.k)
+        )
+        return [key for (key,) in rows]
+
+
+PEERS: tuple[type[System], ...] = (Tantivy, Bm25s, Fts5)
+SYSTEMS: dict[str, type[System]] = {
+    "wherefrom": Wherefrom,
+    "wherefrom-index": WherefromIndex,
+    **{peer.name: peer for peer in PEERS},
+}
