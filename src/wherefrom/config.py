@@ -75,7 +75,7 @@ class RetrieveSettings:
 class RankSettings:
     """Putting the found passages into a better order."""
 
-    kind: Literal["none"] = "none"
+    kind: Literal["none", "overlap"] = "none"
 
 
 @dataclass(frozen=True, slots=True)

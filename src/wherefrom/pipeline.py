@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wherefrom.config import Settings
+from wherefrom.errors import LibraryMissing
 from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Writer
 from wherefrom.types import Answer, Hit, Question, Style, Trace
 
@@ -80,12 +81,12 @@ class Pipeline:
             return self.ranker.rank(questions, hits)
 
 
-def build(settings: Settings, folder: LibraryFolder) -> Pipeline:
-    """The pipeline that the settings describe, over a library."""
+def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
+    """The pipeline that the settings describe, over a library; without one it answers only from given hits."""
     language = settings.index.language
     return Pipeline(
-        retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder),
-        ranker=None,
+        retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder) if folder else _NoLibrary(),
+        ranker=_RANKERS[settings.rank.kind](language),
         reader=_READERS[settings.read.kind](settings, language),
         reranker=None,
         judge=_JUDGES[settings.judge.kind](language),
@@ -101,6 +102,16 @@ def _bm25_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
     from wherefrom.retrieve.retriever import IndexRetriever
 
     return IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, settings.retrieve.k)
+
+
+def _no_ranker(_: str) -> None:
+    return None
+
+
+def _overlap_ranker(language: str) -> Ranker:
+    from wherefrom.rank.overlap import OverlapRanker
+
+    return OverlapRanker(language)
 
 
 def _sentence_reader(settings: Settings, language: str) -> Reader:
@@ -122,9 +133,17 @@ def _verbatim_writer() -> Writer:
 
 
 _RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {"bm25": _bm25_retriever}
+_RANKERS: Mapping[str, Callable[[str], Ranker | None]] = {"none": _no_ranker, "overlap": _overlap_ranker}
 _READERS: Mapping[str, Callable[[Settings, str], Reader]] = {"sentence": _sentence_reader}
 _JUDGES: Mapping[str, Callable[[str], Judge]] = {"lexical": _lexical_judge}
 _WRITERS: Mapping[str, Callable[[], Writer]] = {"verbatim": _verbatim_writer}
+
+
+class _NoLibrary:
+    """Stands where a retriever would, in a pipeline for datasets that bring their own passages."""
+
+    def retrieve(self, questions: Sequence[Question]) -> list[list[Hit]]:
+        raise LibraryMissing(f"there is no library to find passages for {len(questions)} questions in")
 
 
 def _declined(answer: Answer) -> Answer:

@@ -11,7 +11,10 @@ from wherefrom import __version__
 from wherefrom.errors import WherefromError
 
 # The order in which help lists them.
-COMMANDS = ("ingest", "ask", "search", "list", "show", "remove", "check", "config", "completion")
+COMMANDS = (
+    "ingest", "ask", "search", "list", "show", "remove", "check", "config",
+    "predict", "score", "report", "reproduce", "data", "completion",
+)  # fmt: skip
 
 _EPILOG = """\b
 Exit codes:

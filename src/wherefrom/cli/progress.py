@@ -60,6 +60,36 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
         yield report
 
 
+@contextmanager
+def counted(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A function to call with how many are done: a bar for people, a line now and then for logs."""
+    if quiet:
+        yield lambda _: None
+        return
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda done: bar.update(task, completed=done)
+        return
+    begun = last = time.monotonic()
+
+    def report(done: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _LINE_EVERY:
+            last = now
+            rate = done / (now - begun)
+            left = f", {(total - done) / rate:.0f} s left" if total and rate else ""
+            click.echo(f"{what}: {done:,}{f' of {total:,}' if total else ''}, {rate:,.0f}/s{left}", err=True)
+
+    yield report
+
+
 def _lines() -> Callable[[Progress], None]:
     begun = last = time.monotonic()
 

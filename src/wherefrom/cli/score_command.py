@@ -1,0 +1,111 @@
+"""`wherefrom score`: compare predictions with gold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wherefrom.cli.options import json_option
+from wherefrom.cli.output import for_people, print_json, strong, table
+
+if TYPE_CHECKING:
+    from wherefrom.evaluate.score import Difference, Scores
+
+
+@click.command("score")
+@click.argument("dataset")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("predictions", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--split", default="valid", show_default=True, help="Which split, if FILE is the dataset's folder.")
+@click.option("--against", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Predictions of another system: how much better is the first, and is it chance?")  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Keep the scores as JSON, for `wherefrom report`.")  # fmt: skip
+@json_option
+def command(
+    dataset: str, file: Path, predictions: Path, split: str, against: Path | None, limit: int | None,
+    out: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Score predictions: our traces, SQuAD's {id: text}, MS MARCO lines or a TREC run.
+
+    Metrics are in per cent, but map, mrr and ndcg_10 go from 0 to 1. Questions without a prediction count as
+    wrong. Intervals are 95 % by bootstrap over questions.
+    """
+    from itertools import islice
+
+    from wherefrom.data import catalog
+    from wherefrom.evaluate import score as scoring
+    from wherefrom.evaluate.predictions import read_predictions
+
+    chosen = catalog.dataset(dataset)
+    examples = list(islice(chosen.load(file, split), limit))
+    found = read_predictions(predictions)
+    scores = scoring.score(chosen, examples, found)
+    result = scores.flat()
+    compared: dict[str, Difference] = {}
+    if against is not None:
+        others = scoring.scored(chosen, examples, read_predictions(against))
+        compared = scoring.compare(scoring.scored(chosen, examples, found), others)
+        result["against"] = compared
+    if out is not None:
+        import msgspec
+
+        noted = _run_note(predictions)
+        out.write_bytes(msgspec.json.format(msgspec.json.encode({**result, "run": noted}), indent=1) + b"\n")
+    if as_json:
+        print_json(result)
+    else:
+        _tell(scores, compared)
+
+
+def _run_note(predictions: Path) -> object:
+    """What the predictions were made of, where that was noted."""
+    import msgspec
+
+    for note in (Path(f"{predictions}.run.json"), Path(f"{predictions}.traces.jsonl.run.json")):
+        if note.exists():
+            return msgspec.json.decode(note.read_bytes())
+    return None
+
+
+def _tell(scores: Scores, compared: dict[str, Difference]) -> None:
+    rows = []
+    for name, value in scores.metrics.items():
+        low, high = scores.intervals.get(name, (None, None))
+        interval = f"{_number(name, low)} to {_number(name, high)}" if low is not None and high is not None else ""
+        rows.append((name, _number(name, value), interval))
+    table(("metric", "value", "95 %"), rows, right=("value",))
+    if for_people():
+        click.echo(f"{scores.dataset}: {scores.examples:,} examples, {scores.missing:,} without a prediction")
+        for heading, groups in (("type", scores.by_type), ("keyword", scores.by_keyword)):
+            names = [
+                name for name in ("em", "f1", "rouge_l", "bleu_1", "map", "mrr", "accuracy") if name in scores.metrics
+            ]
+            if names and len(groups) > 1:
+                click.echo(strong(f"\nby {heading}"))
+                table(
+                    (heading, "examples", *names),
+                    [
+                        (group, f"{int(values['examples']):,}", *(_number(n, values.get(n)) for n in names))
+                        for group, values in groups.items()
+                    ],
+                    right=("examples", *names),
+                )
+    for name, difference in compared.items():
+        click.echo(
+            f"{name}: {_number(name, difference.one)} against {_number(name, difference.other)}, "
+            f"difference {difference.difference:+.4g}, p = {difference.t_test_p:.4f} (t-test), "
+            f"{difference.bootstrap_p:.4f} (bootstrap)"
+        )
+
+
+def _number(name: str, value: float | None) -> str:
+    from wherefrom.evaluate.score import FRACTIONS
+
+    if value is None:
+        return "-"
+    small = name in (*FRACTIONS, "ece", "brier", "aurc") or name.endswith(("threshold", "min_chance"))
+    return f"{value:.4f}" if small else f"{value:.2f}"

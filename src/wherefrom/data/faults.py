@@ -1,0 +1,71 @@
+"""What can be wrong with a dataset, and where it stands.
+
+WherefromError
+└── DatasetError         a file is missing, or holds something other than its published format
+
+A record that does not fit is an error, never skipped: a score over fewer questions than the dataset has is
+a different score.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from wherefrom.errors import SettingsError, WherefromError
+
+
+class DatasetError(WherefromError):
+    """A dataset's file is missing or does not hold what its loader expects; the message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record stands: `train.jsonl, line 12`."""
+
+    file: Path
+    number: int  # from 1, as editors count
+    unit: str = "line"
+
+    def __str__(self) -> str:
+        return f"{self.file}, {self.unit} {self.number}"
+
+    def fault(self, problem: str) -> DatasetError:
+        """The error to raise for a record that stands here."""
+        return DatasetError(f"{self}: {problem}")
+
+
+class Ids:
+    """The ids given so far, so that no two examples of a split share one."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, int] = {}
+
+    def once(self, id: str, place: Place, field: str) -> str:
+        """The id itself; an error if it came before, for datasets that promise each id once."""
+        if id in self._times:
+            raise place.fault(f"{field} {id!r} came before; each is expected once")
+        self._times[id] = 1
+        return id
+
+    def distinct(self, id: str) -> str:
+        """The id, made distinct (`73624`, then `73624~2`), for datasets that repeat theirs or have none."""
+        times = self._times[id] = self._times.get(id, 0) + 1
+        return id if times == 1 else self.distinct(f"{id}~{times}")
+
+
+def choice(setting: str, given: str, known: Iterable[str]) -> str:
+    """`given` if it is one of the known values; otherwise an error that says which was meant."""
+    known = list(known)
+    if given not in known:
+        raise SettingsError(f"{setting} knows no '{given}'{suggestion(given, known)}")
+    return given
+
+
+def suggestion(given: str, known: Iterable[str]) -> str:
+    """`; did you mean dev?`, or all that is known where nothing is close."""
+    known = list(known)
+    close = difflib.get_close_matches(given, known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; it knows {', '.join(known)}"

@@ -1,0 +1,1 @@
+"""Pipelines are run over datasets, scored against gold, and reported."""

@@ -1,0 +1,363 @@
+"""Predictions are scored against gold: means with intervals, breakdowns, curves, and comparisons of two systems.
+
+Which metrics apply follows from the golds that an example has and from what was predicted. Names are plain:
+em, f1, recall, accuracy (patterns), rouge_l, bleu_1 to bleu_4, meteor, rouge_1_f and the like for summaries,
+p_1, top_1, top_5, top_20, answerable_f1 in per cent; map, mrr, ndcg_10, ece, brier, aurc and thresholds from 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from wherefrom.data.catalog import Dataset
+from wherefrom.data.examples import Example
+from wherefrom.errors import WherefromError
+from wherefrom.evaluate.predictions import Prediction
+from wherefrom.features.querytype import query_type
+from wherefrom.metrics import answers, calibration, ranking, rouge, significance, styles
+from wherefrom.metrics.bleu import corpus_bleu
+from wherefrom.metrics.meteor import meteor
+from wherefrom.metrics.rouge import rouge_l_marco
+from wherefrom.metrics.tokens import marco_tokens, narrative_tokens
+
+FRACTIONS = ("map", "mrr", "ndcg_10")  # printed from 0 to 1; every other mean in per cent
+_DEPTHS = (1, 5, 20)
+_SAMPLES = 1000
+
+
+class ScoreError(WherefromError):
+    """Predictions and gold do not fit together; the message says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One example with its prediction and every score that is its own (0 to 1)."""
+
+    example: Example
+    prediction: Prediction
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What predictions are worth."""
+
+    dataset: str
+    examples: int
+    missing: int  # examples without a prediction; they count as wrong
+    unknown: int  # predictions for questions that the dataset does not have
+    metrics: dict[str, float]
+    intervals: dict[str, tuple[float, float]]  # 95 %, bootstrap over questions
+    by_type: dict[str, dict[str, float]]
+    by_keyword: dict[str, dict[str, float]]
+    lengths: dict[str, float]  # words of an answer, by question type
+    curves: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+
+    def flat(self) -> dict[str, Any]:
+        """One object with the metrics under their plain names."""
+        return {
+            "dataset": self.dataset,
+            "examples": self.examples,
+            "missing": self.missing,
+            "unknown": self.unknown,
+            **self.metrics,
+            "intervals": self.intervals,
+            "by_type": self.by_type,
+            "by_keyword": self.by_keyword,
+            "lengths": self.lengths,
+            "curves": self.curves,
+        }
+
+
+def score(dataset: Dataset, examples: Sequence[Example], predictions: Mapping[str, Prediction]) -> Scores:
+    """Score every example; one without a prediction counts as wrong."""
+    rows = scored(dataset, examples, predictions)
+    metrics = _means(rows) | _corpus(dataset, rows)
+    if not metrics:
+        raise ScoreError(f"these predictions hold nothing that {dataset.name} has gold for: {_wanted(dataset)}")
+    answerability, curves = _answerability(rows)
+    return Scores(
+        dataset=dataset.name,
+        examples=len(rows),
+        missing=sum(row.example.question.id not in predictions for row in rows),
+        unknown=len(predictions.keys() - {row.example.question.id for row in rows}),
+        metrics=metrics | _thresholds(dataset, rows) | answerability,
+        intervals=_intervals(rows),
+        by_type=_breakdown(dataset, rows, lambda row: row.example.kind or query_type(row.example.question.text)),
+        by_keyword=_breakdown(dataset, rows, lambda row: styles.keyword(row.example.question.text)),
+        lengths=_lengths(rows),
+        curves=curves,
+    )
+
+
+def scored(dataset: Dataset, examples: Sequence[Example], predictions: Mapping[str, Prediction]) -> list[Scored]:
+    """Each example with its own scores; rankings without a relevant passage have none, as trec_eval has it."""
+    if not examples:
+        raise ScoreError("there are no examples to score")
+    if not any(example.question.id in predictions for example in examples):
+        raise ScoreError(
+            f"none of the {len(predictions)} predictions is for a question of {dataset.name}; is it the right file?"
+        )
+    if dataset.family == "selection" and not any(prediction.ranking for prediction in predictions.values()):
+        raise ScoreError(f"these predictions hold nothing that {dataset.name} has gold for: {_wanted(dataset)}")
+    with_texts = any(prediction.texts is not None for prediction in predictions.values())
+    rows = []
+    for example in examples:
+        id = example.question.id
+        prediction = predictions.get(id) or Prediction(id, "", texts=() if with_texts else None)
+        rows.append(Scored(example, prediction, _values(dataset, example, prediction)))
+    return rows
+
+
+def _wanted(dataset: Dataset) -> str:
+    return "it needs rankings (traces or a TREC run)" if dataset.family == "selection" else "it needs answers"
+
+
+def references(example: Example, style: str) -> tuple[str, ...]:
+    """What a written answer is compared with: sentences for the sentence style where there are any."""
+    return example.sentences if example.sentences and (style == "sentence" or not example.answers) else example.answers
+
+
+# One example.
+
+
+def _values(dataset: Dataset, example: Example, prediction: Prediction) -> dict[str, float]:
+    values: dict[str, float] = {}
+    if prediction.text is not None and dataset.family != "summary":
+        values |= _answer_values(dataset, example, prediction.text, prediction.style)
+    if prediction.ranking or prediction.texts is not None or dataset.family == "selection":
+        values |= _ranking_values(dataset, example, prediction)
+    summary = prediction.summary if prediction.summary is not None else prediction.text
+    if example.summaries and summary is not None:
+        values |= _summary_values(example, summary)
+    return values
+
+
+def _answer_values(dataset: Dataset, example: Example, text: str, style: str) -> dict[str, float]:
+    if example.patterns:
+        return {"accuracy": answers.matches_pattern(text, example.patterns), "contained": float(
+            answers.contains_pattern(text, example.patterns))}  # fmt: skip
+    if example.answerable is False:
+        return {"em": float(not text), "f1": float(not text)} if dataset.name == "squad2" else {}
+    values: dict[str, float] = {}
+    if example.answers:
+        rules: answers.Rules = "2.0" if dataset.name == "squad2" else "1.1"
+        values["em"] = answers.exact_match(text, example.answers, rules)
+        values["f1"] = answers.token_f1(text, example.answers, rules)
+        values["recall"] = answers.token_recall(text, example.answers, rules)
+        values["contained"] = float(answers.contains_answer(text, example.answers))
+    golds = references(example, style)
+    if golds and dataset.family == "generation":
+        tokens = _tokens(dataset)
+        values["rouge_l"] = rouge_l_marco(tokens(text), [tokens(gold) for gold in golds]).f
+        if dataset.name == "narrativeqa":
+            values["meteor"] = meteor(tokens(text), [tokens(gold) for gold in golds])
+    return values
+
+
+def _ranking_values(dataset: Dataset, example: Example, prediction: Prediction) -> dict[str, float]:
+    values: dict[str, float] = {}
+    if example.relevant and any(example.relevant):
+        gains: Sequence[float] = example.grades or example.relevant
+        judged = {passage.id: float(gain) for passage, gain in zip(example.passages, gains, strict=True)}
+        # Datasets' own lists keep their order where scores are equal; runs against a library go by TREC's rule.
+        known = {id: value for id, value in prediction.ranking if id in judged}
+        order = [passage.id for passage in example.passages if passage.id in known]
+        found = ranking.ranked_run({id: known[id] for id in order}, judged, ties="given")
+        if known or dataset.family == "selection":
+            values |= {
+                "map": ranking.average_precision(found),
+                "mrr": ranking.reciprocal_rank(found),
+                "p_1": ranking.precision_at(found, 1),
+                "ndcg_10": ranking.ndcg_at(found, 10),
+            }
+    if prediction.texts is not None and (example.answers or example.patterns) and example.answerable is not False:
+        held = [_holds(text, example) for text in prediction.texts]
+        values |= {f"top_{depth}": float(any(held[:depth])) for depth in _DEPTHS}
+    return values
+
+
+def _holds(text: str, example: Example) -> bool:
+    if example.patterns:
+        return answers.contains_pattern(text, example.patterns)
+    return answers.contains_answer(text, example.answers)
+
+
+def _summary_values(example: Example, summary: str) -> dict[str, float]:
+    found = rouge.rouge(summary, example.summaries, ("1", "2", "L", "SU4"), rouge.DUC)
+    return {
+        f"rouge_{kind.lower()}_{name[0]}": getattr(value, name)
+        for kind, value in found.items()
+        for name in ("recall", "precision", "f")
+    }
+
+
+def _tokens(dataset: Dataset) -> Callable[[str], tuple[str, ...]]:
+    return narrative_tokens if dataset.name == "narrativeqa" else marco_tokens
+
+
+# Many examples.
+
+
+def _scaled(name: str, value: float) -> float:
+    return value if name in FRACTIONS else 100.0 * value
+
+
+def _columns(rows: Sequence[Scored]) -> dict[str, list[float]]:
+    columns: dict[str, list[float]] = {}
+    for row in rows:
+        for name, value in row.values.items():
+            columns.setdefault(name, []).append(value)
+    return columns
+
+
+def _means(rows: Sequence[Scored]) -> dict[str, float]:
+    return {name: _scaled(name, fmean(values)) for name, values in _columns(rows).items()}
+
+
+def _intervals(rows: Sequence[Scored]) -> dict[str, tuple[float, float]]:
+    found = {}
+    for name, values in _columns(rows).items():
+        interval = significance.bootstrap_interval(values, samples=_SAMPLES)
+        found[name] = (_scaled(name, interval.low), _scaled(name, interval.high))
+    return found
+
+
+def _corpus(dataset: Dataset, rows: Sequence[Scored]) -> dict[str, float]:
+    """BLEU belongs to a corpus, not to its answers."""
+    tokens = _tokens(dataset)
+    written = [row for row in rows if "rouge_l" in row.values]
+    if not written:
+        return {}
+    said = [tokens(row.prediction.text or "") for row in written]
+    golds = [[tokens(gold) for gold in references(row.example, row.prediction.style)] for row in written]
+    return {f"bleu_{n}": 100.0 * value for n, value in enumerate(corpus_bleu(said, golds, smoothing="coco"), start=1)}
+
+
+def _thresholds(dataset: Dataset, rows: Sequence[Scored]) -> dict[str, float]:
+    """SQuAD 2.0: the best that declining by the chance could reach."""
+    if dataset.name != "squad2" or any(row.prediction.chance is None for row in rows):
+        return {}
+    said = [row.prediction.text or row.prediction.withheld for row in rows]
+    doubts = [1.0 - (row.prediction.chance or 0.0) for row in rows]
+    has_answer = [row.example.answerable is not False for row in rows]
+    found: dict[str, float] = {}
+    for name, measure in (("em", answers.exact_match), ("f1", answers.token_f1)):
+        each = [measure(text, row.example.answers) for text, row in zip(said, rows, strict=True)]
+        best = answers.best_no_answer_threshold(each, doubts, has_answer, said)
+        found |= {f"best_{name}": 100.0 * best.score, f"best_{name}_min_chance": 1.0 - best.threshold}
+    return found
+
+
+def _answerability(rows: Sequence[Scored]) -> tuple[dict[str, float], dict[str, list[dict[str, float]]]]:
+    """How well the chance tells answerable questions, where the dataset has both kinds; and its curves."""
+    told = [row for row in rows if row.example.answerable is not None and row.prediction.chance is not None]
+    chances = [row.prediction.chance or 0.0 for row in told]
+    truths = [bool(row.example.answerable) for row in told]
+    metrics: dict[str, float] = {}
+    curves: dict[str, list[dict[str, float]]] = {}
+    if any(truths) and not all(truths):
+        best = calibration.best_f1(chances, truths)
+        metrics |= {
+            "answerable_f1": 100.0 * best.f1,
+            "answerable_threshold": best.threshold,
+            "answerable_ap": 100.0 * calibration.average_precision(chances, truths),
+            "ece": calibration.expected_calibration_error(chances, truths),
+            "brier": calibration.brier_score(chances, truths),
+        }
+        curves["precision_recall"] = [
+            {"threshold": point.threshold, "precision": point.precision, "recall": point.recall}
+            for point in _thinned(calibration.precision_recall_curve(chances, truths))
+        ]
+        curves["calibration"] = [
+            {"count": float(bin.count), "chance": bin.chance, "truth": bin.truth}
+            for bin in calibration.reliability(chances, truths)
+            if bin.count
+        ]
+    judged = [
+        row
+        for row in rows
+        if row.prediction.chance is not None and (row.example.answers or row.example.answerable is False)
+    ]
+    if judged:
+        right = [_is_right(row) for row in judged]
+        confidence = [row.prediction.chance or 0.0 for row in judged]
+        metrics["aurc"] = calibration.area_under_risk_coverage(confidence, right)
+        curves["risk_coverage"] = [
+            {"coverage": point.coverage, "risk": point.risk}
+            for point in _thinned(calibration.risk_coverage_curve(confidence, right))
+        ]
+    return metrics, curves
+
+
+def _is_right(row: Scored) -> bool:
+    """Whether answering is right: with a gold answer at an F1 of a half, and never where there is none."""
+    said = row.prediction.text or row.prediction.withheld
+    return row.example.answerable is not False and answers.token_f1(said, row.example.answers, "1.1") >= 0.5
+
+
+def _thinned(points: Sequence[Any], most: int = 200) -> list[Any]:
+    """At most so many points of a curve, evenly, with the last one."""
+    if len(points) <= most:
+        return list(points)
+    return [points[number * (len(points) - 1) // (most - 1)] for number in range(most)]
+
+
+def _breakdown(dataset: Dataset, rows: Sequence[Scored], group: Callable[[Scored], str]) -> dict[str, dict[str, float]]:
+    members: dict[str, list[Scored]] = {}
+    for row in rows:
+        members.setdefault(group(row), []).append(row)
+    ordered = sorted(members.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    return {name: {"examples": len(some), **_means(some), **_corpus(dataset, some)} for name, some in ordered}
+
+
+def _lengths(rows: Sequence[Scored]) -> dict[str, float]:
+    said = [row for row in rows if row.prediction.text]
+    if not said:
+        return {}
+    groups = [row.example.kind or query_type(row.example.question.text) for row in said]
+    found = styles.length_by_group(groups, [row.prediction.text or "" for row in said])
+    return {"all": fmean(len(narrative_tokens(row.prediction.text or "")) for row in said)} | {
+        name: mean.mean for name, mean in found.items()
+    }
+
+
+# Two systems.
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much better the first system is in one metric, and how likely that is chance."""
+
+    one: float
+    other: float
+    difference: float
+    t_test_p: float
+    bootstrap_p: float
+
+
+def compare(one: Sequence[Scored], other: Sequence[Scored]) -> dict[str, Difference]:
+    """Every metric that both systems have for the same questions, paired by question."""
+    theirs = {row.example.question.id: row.values for row in other}
+    names: Iterable[str] = dict.fromkeys(name for row in one for name in row.values)
+    found: dict[str, Difference] = {}
+    for name in names:
+        pairs = [
+            (row.values[name], theirs[row.example.question.id][name])
+            for row in one
+            if name in row.values and name in theirs.get(row.example.question.id, {})
+        ]
+        if len(pairs) < 2:
+            continue
+        a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        found[name] = Difference(
+            _scaled(name, fmean(a)),
+            _scaled(name, fmean(b)),
+            _scaled(name, fmean(a) - fmean(b)),
+            significance.paired_t_test(a, b).p,
+            significance.paired_bootstrap(a, b, samples=2000).p,
+        )
+    return found

@@ -1,0 +1,1 @@
+"""How good answers, rankings and decisions are: pure functions, one formula each."""

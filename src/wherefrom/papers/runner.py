@@ -1,0 +1,191 @@
+"""Runs the rows of a paper and saves what they measure."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from wherefrom import __version__
+from wherefrom.config import to_mapping
+from wherefrom.errors import WherefromError
+from wherefrom.papers.faults import RunFailed, RunRefused
+from wherefrom.papers.results import DataFile, Measured, Run, fault_in, path_of, read, save
+from wherefrom.papers.table import Paper, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What running a row gives back: the numbers, and what only the run itself can know."""
+
+    metrics: Mapping[str, float]  # every reported measure and any other; shares are fractions from 0 to 1
+    seed: int
+    data: tuple[Path, ...] = ()  # every file that was read to train and to score
+    as_printed: bool = False  # the paper's own data and weights were used, where the row names a stand-in
+
+
+RunRow = Callable[[Row], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A row that was run and gave no result."""
+
+    row: Row
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What became of the rows."""
+
+    saved: tuple[Measured, ...] = ()
+    kept: tuple[Measured, ...] = ()  # results of earlier runs
+    failed: tuple[Failure, ...] = ()
+    refused: tuple[Row, ...] = ()  # ours, but waiting for settings
+
+
+def refuse(row: Row) -> Outcome:
+    """The run of a row that cannot be run; also stands where nothing else was given."""
+    raise RunRefused(why_refused(row) or f"{row.paper} {row.id}: nothing here trains and scores rows yet")
+
+
+def reproduce(
+    paper: Paper, row_id: str | None, runs: Path, run_row: RunRow = refuse, *, again: bool = False
+) -> Summary:
+    """Run one row, or all rows that can run, and save each result.
+
+    Results of earlier runs are kept unless `again`. A row that fails leaves no result, the others are still tried,
+    and the error at the end tells of all. A row that was asked for by name and cannot run is refused; of a whole
+    paper, that is an error only when no row can.
+    """
+    if row_id is not None:
+        chosen, refused = [_runnable(paper.row(row_id))], []
+    else:
+        ours = [row for row in paper.rows if row.ours]
+        chosen = [row for row in ours if not why_refused(row)]
+        refused = [row for row in ours if why_refused(row)]
+        if not chosen:
+            raise RunRefused(_none_can_run(paper, refused))
+    return _summed_up(_run_all(paper, chosen, refused, runs, run_row, again))
+
+
+def why_refused(row: Row) -> str:
+    """Why a row cannot be run, in words; nothing when it can."""
+    if row.recipe is None:
+        return f"{row.paper} {row.id}: {row.model} is not ours to run; its numbers are reported only"
+    if row.recipe.planned:
+        missing = ", ".join(row.recipe.planned)
+        return (
+            f"{row.paper} {row.id}: cannot run yet; {row.paper}/settings/{row.recipe.file} needs settings that do not "
+            f"exist: {missing}"
+        )
+    return ""
+
+
+def _runnable(row: Row) -> Row:
+    if reason := why_refused(row):
+        raise RunRefused(reason)
+    return row
+
+
+def _none_can_run(paper: Paper, refused: Iterable[Row]) -> str:
+    planned = {name for row in refused if row.recipe for name in row.recipe.planned}
+    if not planned:
+        return f"{paper.slug}: no row is ours to run"
+    return f"{paper.slug}: no row can run yet; they need settings that do not exist: {', '.join(sorted(planned))}"
+
+
+def _run_all(
+    paper: Paper, chosen: Iterable[Row], refused: Iterable[Row], runs: Path, run_row: RunRow, again: bool
+) -> Summary:
+    saved: list[Measured] = []
+    kept: list[Measured] = []
+    failed: list[Failure] = []
+    for row in chosen:
+        try:
+            path = path_of(runs, row)
+            if path.exists() and not again:
+                kept.append(read(path, {paper.slug: paper}))
+            else:
+                result = _run(row, run_row)
+                save(runs, row, result)
+                saved.append(result)
+        except Exception as error:  # noqa: BLE001  a run may fail in any way; it is told at the end, with the others
+            failed.append(Failure(row, error))
+    return Summary(tuple(saved), tuple(kept), tuple(failed), tuple(refused))
+
+
+def _summed_up(summary: Summary) -> Summary:
+    if not summary.failed:
+        return summary
+    tried = len(summary.saved) + len(summary.kept) + len(summary.failed)
+    told = "\n".join(f"  {_told(failure)}" for failure in summary.failed)
+    raise RunFailed(
+        f"{len(summary.failed)} of {tried} rows failed and have no new result:\n{told}", summary
+    ) from summary.failed[0].error
+
+
+def _told(failure: Failure) -> str:
+    """`masque t3-masque: OutOfMemory: ...`; our own errors speak for themselves."""
+    error = failure.error
+    name = "" if isinstance(error, WherefromError) else f"{type(error).__name__}: "
+    return f"{failure.row.paper} {failure.row.id}: {name}{error}"
+
+
+def _run(row: Row, run_row: RunRow) -> Measured:
+    """Run a row and gather what is needed to repeat it."""
+    assert row.recipe is not None, f"{row.id} was not refused"
+    commit, changed = commit_of(Path(__file__).parent.parent)  # before the run: someone may commit while it lasts
+    begun, clock = datetime.now(UTC), time.perf_counter()
+    outcome = run_row(row)
+    seconds = time.perf_counter() - clock
+    if problem := fault_in(row, outcome.metrics):
+        raise ValueError(problem)
+    run = Run(
+        settings_file=row.recipe.file,
+        settings=to_mapping(row.recipe.settings),
+        seed=outcome.seed,
+        data=tuple(DataFile("/".join(path.parts[-2:]), _sha256(path)) for path in outcome.data),
+        as_printed=outcome.as_printed or not row.stands_in,
+        commit=commit,
+        changed=changed,
+        wherefrom=__version__,
+        python=platform.python_version(),
+        date=begun.isoformat(timespec="seconds"),
+        seconds=round(seconds, 3),
+    )
+    return Measured(row.paper, row.id, {name: float(value) for name, value in outcome.metrics.items()}, run)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def commit_of(folder: Path) -> tuple[str | None, bool]:
+    """The commit that a folder's files belong to, and whether they differ from it; None outside a checkout.
+
+    A package installed below some other project's checkout is not tracked there, so it has no commit.
+    """
+    tracked = _git(folder, "ls-files", "--", ".")
+    if not tracked:
+        return None, False
+    commit = _git(folder, "rev-parse", "HEAD")
+    return (commit, bool(_git(folder, "status", "--porcelain", "--", "."))) if commit else (None, False)
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git says, or None where there is no git or no checkout."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=30
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,105 @@
+"""Plots as plain SVG text: lines, and horizontal bars with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+_WIDTH, _HEIGHT = 420, 300
+_LEFT, _BOTTOM, _TOP, _RIGHT = 48, 40, 28, 12
+_COLOURS = ("#1f6f8b", "#c8553d", "#588b4a", "#7a5ba6", "#8a6d3b")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One curve: its name, and its points from left to right."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar; `low` and `high` are the ends of its interval where there is one."""
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def line_plot(title: str, x: str, y: str, lines: Sequence[Line], diagonal: bool = False) -> str:
+    """Curves over the unit square; `diagonal` draws the line where both axes agree."""
+    parts = [_text(_WIDTH / 2, 16, title, "middle", bold=True)]
+    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
+        parts.append(f'<line x1="{_x(tick)}" y1="{_y(0)}" x2="{_x(tick)}" y2="{_y(1)}" class="grid"/>')
+        parts.append(f'<line x1="{_x(0)}" y1="{_y(tick)}" x2="{_x(1)}" y2="{_y(tick)}" class="grid"/>')
+        parts.append(_text(_x(tick), _y(0) + 14, f"{tick:g}", "middle"))
+        parts.append(_text(_x(0) - 6, _y(tick) + 4, f"{tick:g}", "end"))
+    if diagonal:
+        parts.append(f'<line x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}" class="diagonal"/>')
+    for number, line in enumerate(lines):
+        colour = _COLOURS[number % len(_COLOURS)]
+        path = " ".join(f"{_x(a):.1f},{_y(b):.1f}" for a, b in line.points)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        if len(line.points) <= 20:
+            parts += [f'<circle cx="{_x(a):.1f}" cy="{_y(b):.1f}" r="3" fill="{colour}"/>' for a, b in line.points]
+        if len(lines) > 1:
+            parts.append(_text(_x(1) - 4, _y(0) - 8 - 14 * number, line.name, "end", colour=colour))
+    parts.append(_text((_x(0) + _x(1)) / 2, _HEIGHT - 6, x, "middle"))
+    parts.append(_text(14, (_y(0) + _y(1)) / 2, y, "middle", turned=True))
+    return _svg(title, _WIDTH, _HEIGHT, parts)
+
+
+def bar_plot(title: str, bars: Sequence[Bar], unit: str = "") -> str:
+    """Horizontal bars from 0, in the given order, with the value at the end."""
+    row, left, wide = 20, 130, 400
+    most = max((bar.high if bar.high is not None else bar.value for bar in bars), default=1.0) or 1.0
+    scale = (wide - left - 60) / most
+    parts = [_text(wide / 2, 16, title, "middle", bold=True)]
+    for number, bar in enumerate(bars):
+        top = _TOP + number * row
+        parts.append(_text(left - 6, top + 13, bar.name, "end"))
+        width = max(bar.value, 0.0) * scale
+        parts.append(f'<rect x="{left}" y="{top + 2}" width="{width:.1f}" height="{row - 6}" fill="{_COLOURS[0]}"/>')
+        end = left + width
+        if bar.low is not None and bar.high is not None:
+            a, b, middle = left + bar.low * scale, left + bar.high * scale, top + row / 2 - 1
+            parts.append(f'<line x1="{a:.1f}" y1="{middle}" x2="{b:.1f}" y2="{middle}" class="interval"/>')
+            end = max(end, b)
+        parts.append(_text(end + 5, top + 13, f"{bar.value:.1f}{unit}", "start"))
+    return _svg(title, wide, _TOP + row * len(bars) + 8, parts)
+
+
+STYLE = """
+svg { font: 11px system-ui, sans-serif; fill: currentColor; }
+svg .grid { stroke: currentColor; stroke-opacity: .12; }
+svg .diagonal { stroke: currentColor; stroke-opacity: .5; stroke-dasharray: 4 3; }
+svg .interval { stroke: currentColor; stroke-width: 1.5; }
+"""
+
+
+def _svg(title: str, width: float, height: float, parts: Sequence[str]) -> str:
+    inside = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" aria-label="{escape(title)}">\n{inside}\n</svg>'
+    )
+
+
+def _text(
+    x: float, y: float, text: str, anchor: str, bold: bool = False, colour: str = "", turned: bool = False
+) -> str:
+    extra = ' font-weight="bold"' if bold else ""
+    extra += f' fill="{colour}"' if colour else ""
+    extra += f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escape(text)}</text>'
+
+
+def _x(share: float) -> float:
+    return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _y(share: float) -> float:
+    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _TOP)

@@ -1,0 +1,1 @@
+"""Found passages are put into a better order."""

@@ -1,0 +1,80 @@
+"""Reports: tables in Markdown, tables and plots in one HTML file without outside parts."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from wherefrom.data import catalog
+from wherefrom.data.examples import Example, whole
+from wherefrom.evaluate.predictions import Prediction
+from wherefrom.evaluate.report import ReportError, write_report
+from wherefrom.evaluate.score import score
+from wherefrom.plots import Bar, Line, bar_plot, line_plot
+from wherefrom.types import Question
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    passage = whole("p", "It opened in 1908.")
+    examples = [
+        Example(Question(str(n), f"{'When' if n % 2 else 'Who'} <b>?"), (passage,), answers=("1908",) if n % 3 else (),
+                answerable=bool(n % 3))
+        for n in range(12)
+    ]  # fmt: skip
+    predictions = {str(n): Prediction(str(n), "1908" if n % 4 else "", "1908", n / 12) for n in range(12)}
+    path = tmp_path / "a-run.json"
+    path.write_bytes(msgspec.json.encode(score(catalog.dataset("squad2"), examples, predictions).flat()))
+    return path
+
+
+def test_markdown_has_the_metrics_and_their_intervals(scores: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.md"
+    write_report([scores], out, "Our results")
+    text = out.read_text()
+    assert text.startswith("# Our results\n")
+    assert re.search(r"^\| em \| [\d.]+ \| [\d.]+ to [\d.]+ \|$", text, re.MULTILINE)
+    assert "### By question type" in text
+
+
+def test_html_is_one_file_with_every_plot(scores: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    write_report([scores, scores], out, "Our <results>")
+    text = out.read_text()
+    for plot in ("precision and recall", "Calibration", "Risk and coverage", "by question type", "Words of an answer"):
+        assert plot in text
+    assert "Our &lt;results&gt;" in text
+    assert not re.search(r"<script|<link|src=|url\(|@import", text), "the page must need nothing else"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("{}", "has no dataset"), ("nope", "is not a file of scores"), (None, "cannot be read")]
+)
+def test_what_is_no_file_of_scores_is_named(tmp_path: Path, content: str | None, message: str) -> None:
+    path = tmp_path / "scores.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ReportError, match=message):
+        write_report([path], tmp_path / "report.md", "x")
+    assert not (tmp_path / "report.md").exists()
+
+
+def test_an_unknown_kind_of_report_is_refused(scores: Path, tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match=r"\.html or \.md"):
+        write_report([scores], tmp_path / "report.pdf", "x")
+
+
+def test_plots_are_well_formed_pictures() -> None:
+    line = line_plot(
+        "a <b>", "x & y", "y", [Line("one", [(0, 0), (1, 1)]), Line("two", [(0, 1), (1, 0)])], diagonal=True
+    )
+    bars = bar_plot("bars", [Bar("first", 10.0, 8.0, 12.0), Bar("empty", 0.0)], "%")
+    for picture in (line, bars):
+        ElementTree.fromstring(picture)
+    assert line.count("<polyline") == 2
+    assert bars.count("<rect") == 2
+    ElementTree.fromstring(bar_plot("none", []))
