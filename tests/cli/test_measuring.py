@@ -117,3 +117,21 @@ def test_the_passages_of_a_dataset_become_documents(squad: Path, tmp_path: Path)
     assert run("ingest", out, "--library", library).returncode == 0
     found = json.loads(run("search", "--json", "--library", library, "Who built the lighthouse?").stdout)
     assert found["hits"][0]["passage"]["document_id"] == "Harbour#0"
+
+
+def test_reproduce_lists_reported_beside_measured(tmp_path: Path) -> None:
+    lines = run("reproduce", "--list", "--runs", tmp_path).stdout.splitlines()
+    assert len(lines) > 300
+    assert all(line.endswith("not run") for line in lines)
+    rows = json.loads(run("reproduce", "rankqa", "--list", "--json", "--runs", tmp_path).stdout)
+    assert len(rows) == 5
+    assert "26.25" in json.dumps(rows)
+
+
+def test_a_row_whose_system_does_not_exist_is_refused(tmp_path: Path) -> None:
+    done = run("reproduce", "rankqa", "--runs", tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.rglob("*.json"))
+    assert run("reproduce", "rnkqa", "--list").returncode == 5
+    assert run("reproduce").returncode == 2
