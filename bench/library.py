@@ -86,6 +86,7 @@ class _Bench:
         self._say(f"{len(prepared.ids):,} passages, {len(prepared.questions):,} questions")
         systems = {name: self._system(name, prepared) for name in SYSTEM_NAMES}
         index_search = self._search("wherefrom-index", prepared)
+        same_words = _quality(self._search("tantivy-same-words", prepared), prepared)
         self._say("wherefrom --help")
         return Run(
             plan=plan,
@@ -99,6 +100,7 @@ class _Bench:
             data_sha256=prepared.hashes,
             systems=systems,
             index_search=index_search,
+            same_words=same_words,
             help_seconds=measure.command_seconds([sys.executable, "-m", "wherefrom", "--help"], plan.help_runs),
             python_seconds=measure.command_seconds([sys.executable, "-c", "pass"], plan.help_runs),
         )

@@ -143,6 +143,19 @@ class Tantivy(System):
         return [int(self._searcher.doc(address)["key"][0]) for _, address in hits]
 
 
+class TantivySameWords(Tantivy):
+    """The same index asked without function words, as wherefrom asks: what is left is the same BM25."""
+
+    def build(self) -> int:
+        raise NotImplementedError("the index is raw tantivy's own")
+
+    def search(self, question: str) -> list[int | str]:
+        from wherefrom.text import FUNCTION_WORDS
+
+        words = re.sub(r"\W+", " ", question).lower().split()
+        return super().search(" ".join(word for word in words if word not in FUNCTION_WORDS) or question)
+
+
 class Bm25s(System):
     """bm25s by its README: English stop words, PyStemmer, saved to disk and mapped into memory; one thread."""
 
@@ -218,5 +231,6 @@ PEERS: tuple[type[System], ...] = (Tantivy, Bm25s, Fts5)
 SYSTEMS: dict[str, type[System]] = {
     "wherefrom": Wherefrom,
     "wherefrom-index": WherefromIndex,
+    "tantivy-same-words": TantivySameWords,
     **{peer.name: peer for peer in PEERS},
 }
