@@ -75,6 +75,15 @@ def test_rankings_by_hand(tmp_path: Path) -> None:
     assert scores.metrics["p_1"] == 0.0
 
 
+def test_equal_scores_earn_nothing_from_the_order_of_the_dataset() -> None:
+    """All scores equal: trec_eval goes by id, the larger first, so the right passage, listed first, comes last."""
+    trecqa = catalog.dataset("trecqa")
+    passages = (whole("q#0", "right"), whole("q#1", "wrong"), whole("q#2", "wrong"))
+    example = Example(Question("q", "?"), passages, relevant=(True, False, False))
+    run = {"q": Prediction("q", ranking=(("q#0", 1.0), ("q#1", 1.0), ("q#2", 1.0)))}
+    assert score(trecqa, [example], run).metrics["map"] == pytest.approx(1 / 3)
+
+
 def test_a_declined_answer_is_right_only_where_there_is_none() -> None:
     squad2 = catalog.dataset("squad2")
     passage = whole("p", "It opened in 1908.")

@@ -89,7 +89,8 @@ def given_hits(example: Example, source: Source) -> list[Hit]:
         spans = {span.passage_id for span in example.spans}
         labelled = [passage for passage, right in zip(passages, example.relevant, strict=False) if right]
         passages = tuple(labelled) or tuple(passage for passage in passages if passage.id in spans) or passages
-    # The dataset's order is the retriever's: scores only have to fall.
+    # The dataset's order stands for a retriever's: scores only have to fall. (TREC-QA lists right answers first: there
+    # only a ranker's own scores mean anything.)
     return [Hit(passage, 1.0 / rank, {"retrieve": 1.0 / rank}) for rank, passage in enumerate(passages, start=1)]
 
 

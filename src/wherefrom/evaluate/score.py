@@ -163,10 +163,9 @@ def _ranking_values(dataset: Dataset, example: Example, prediction: Prediction) 
     if example.relevant and any(example.relevant):
         gains: Sequence[float] = example.grades or example.relevant
         judged = {passage.id: float(gain) for passage, gain in zip(example.passages, gains, strict=True)}
-        # Datasets' own lists keep their order where scores are equal; runs against a library go by TREC's rule.
         known = {id: value for id, value in prediction.ranking if id in judged}
-        order = [passage.id for passage in example.passages if passage.id in known]
-        found = ranking.ranked_run({id: known[id] for id in order}, judged, ties="given")
+        # Equal scores by trec_eval's rule: a dataset may list its right passages first, which must earn nothing.
+        found = ranking.ranked_run(known, judged, ties="trec")
         if known or dataset.family == "selection":
             values |= {
                 "map": ranking.average_precision(found),
@@ -282,7 +281,7 @@ def _answerability(rows: Sequence[Scored]) -> tuple[dict[str, float], dict[str, 
         for row in rows
         if row.prediction.chance is not None and (row.example.answers or row.example.answerable is False)
     ]
-    if judged:
+    if any(row.example.answers for row in judged):
         right = [_is_right(row) for row in judged]
         confidence = [row.prediction.chance or 0.0 for row in judged]
         metrics["aurc"] = calibration.area_under_risk_coverage(confidence, right)
