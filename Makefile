@@ -21,8 +21,9 @@ $(VENV)/.plain: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
+# Development needs the training extra too: its tests train tiny networks.
 $(VENV)/.dev: $(VENV)/.plain
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,train]'
 	@touch $@
 
 demo: $(VENV)/.plain

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from bench import metrics as metrics_bench
-
 from wherefrom import metrics
 
 MODULES = sorted(path.stem for path in Path(str(metrics.__file__)).parent.glob("[!_]*.py"))

@@ -1,0 +1,1 @@
+"""Training: one loop (`loop.fit`), one file a task."""

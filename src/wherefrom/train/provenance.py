@@ -1,0 +1,88 @@
+"""Where trained weights came from: settings, data, code and machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from wherefrom.train.durable import write_text
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What `provenance.json` holds."""
+
+    task: Mapping[str, Any]  # the task's facts: name, hashes of its data, its own settings
+    settings: Mapping[str, Any]  # the loop's
+    seed: int
+    parameters: int
+    trained_parameters: int
+    commit: str | None  # of wherefrom's own checkout; None when it was not run from one
+    uncommitted_changes: bool | None
+    versions: Mapping[str, str | None]
+    device: str
+    processes: int
+    finished: bool
+    steps: int
+    epochs: float
+    examples: int
+    duration_seconds: float
+    kept_step: int | None  # the step whose weights were kept
+    metrics: Mapping[str, float]  # of the kept weights
+
+
+def write_provenance(path: Path, provenance: Provenance) -> None:
+    """Write `provenance.json`."""
+    write_text(path, json.dumps(asdict(provenance), indent=2, ensure_ascii=False) + "\n")
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file's bytes, for a task's facts."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def commit() -> tuple[str | None, bool | None]:
+    """The commit this code is of and whether files were changed since; (None, None) outside a checkout."""
+    here = Path(__file__)
+    tracked = _git("ls-files", "--error-unmatch", here.name)  # an installed copy may lie inside a foreign checkout
+    head = _git("rev-parse", "HEAD") if tracked else None
+    if head is None:
+        return None, None
+    return head, bool(_git("status", "--porcelain", "--untracked-files=no"))
+
+
+def versions() -> dict[str, str | None]:
+    """Of what the numbers depend on."""
+    return {"python": platform.python_version(), "torch": str(torch.__version__), "cuda": torch.version.cuda}
+
+
+def device_name(device: torch.device) -> str:
+    """The GPU's or the processor's name."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    listing = Path("/proc/cpuinfo")
+    if listing.exists():
+        for line in listing.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(Path(__file__).parent), *arguments],
+            capture_output=True, text=True, check=True, timeout=30,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

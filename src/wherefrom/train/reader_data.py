@@ -1,0 +1,240 @@
+"""Training material for the reader: questions, passages and answers as tokens, in one file of tensors.
+
+Made once, from SQuAD, the ten-passage set, Quoref, NQ with oracle passages and WikiQA; training then needs neither
+the datasets nor a tokenizer. Nothing of the validation articles is in the training part.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wherefrom.data import nqopen, quoref, squad, wikiqa
+from wherefrom.data.examples import Example, whole
+from wherefrom.data.locating import occurrences
+from wherefrom.data.opening import open_bytes
+from wherefrom.types import Passage
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+MOST_GOLDS = 8  # places of an answer that is found more than once
+MOST_PASSAGE_TOKENS = 480  # a longer passage is cut around its answer
+SOURCES = ("squad", "ten-passages", "quoref", "nq", "wikiqa")
+
+
+@dataclass
+class _Texts:
+    """Distinct texts as tokens, one behind the other."""
+
+    tokens: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=lambda: [0])
+    known: dict[str, int] = field(default_factory=dict)
+
+    def add(self, key: str, tokens: Sequence[int]) -> int:
+        if key not in self.known:
+            self.known[key] = len(self.starts) - 1
+            self.tokens += tokens
+            self.starts.append(len(self.tokens))
+        return self.known[key]
+
+
+@dataclass
+class _Rows:
+    """Examples as columns of numbers."""
+
+    question: list[int] = field(default_factory=list)
+    gold: list[int] = field(default_factory=list)  # passage, or -1 where nothing answers
+    valid: list[int] = field(default_factory=list)
+    source: list[int] = field(default_factory=list)
+    spans: list[tuple[int, int]] = field(default_factory=list)  # first and last token of the answer
+    spans_until: list[int] = field(default_factory=lambda: [0])
+    others: list[int] = field(default_factory=list)  # passages that do not answer
+    others_until: list[int] = field(default_factory=lambda: [0])
+
+
+class Material:
+    """Collects examples and writes them."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._questions, self._titles, self._passages = _Texts(), _Texts(), _Texts()
+        self._passage_titles: list[int] = []
+        self._offsets: dict[int, list[tuple[int, int]]] = {}
+        self._rows = _Rows()
+        self.left_out = 0
+
+    def add(
+        self, source: str, question: str, gold: Passage | None, answers: Iterable[tuple[int, int]],
+        others: Iterable[Passage], valid: bool,
+    ) -> None:  # fmt: skip
+        """One question; `answers` are characters of the gold passage. One that no token span holds is left out."""
+        spans: list[tuple[int, int]] = []
+        passage = -1
+        if gold is not None:
+            tokens, offsets, shift = self._cut(gold, list(answers))
+            spans = [span for a, b in answers if (span := _tokens_of(offsets, a, b)) is not None][:MOST_GOLDS]
+            if not spans:
+                self.left_out += 1
+                return
+            passage = self._passage(f"{gold.id} {shift}", gold.title, tokens)
+        rows = self._rows
+        rows.question.append(self._questions.add(question, self._encoded(question)))
+        rows.gold.append(passage)
+        rows.valid.append(int(valid))
+        rows.source.append(SOURCES.index(source))
+        rows.spans += spans
+        rows.spans_until.append(len(rows.spans))
+        for other in others:
+            known = self._passages.known.get(f"{other.id} 0")
+            if known is None:  # most passages are retrieved for many questions
+                known = self._passage(f"{other.id} 0", other.title, self._encoded(other.text)[:MOST_PASSAGE_TOKENS])
+            rows.others.append(known)
+        rows.others_until.append(len(rows.others))
+
+    def write(self, path: Path, facts: dict[str, str]) -> dict[str, int]:
+        """One safetensors file; `facts` go into its header."""
+        import numpy
+        from safetensors.numpy import save_file
+
+        rows = self._rows
+        tensors: dict[str, numpy.ndarray[Any, Any]] = {
+            "question": numpy.array(rows.question, numpy.int32),
+            "gold": numpy.array(rows.gold, numpy.int32),
+            "valid": numpy.array(rows.valid, numpy.uint8),
+            "source": numpy.array(rows.source, numpy.uint8),
+            "spans": numpy.array(rows.spans or [(0, 0)], numpy.int16),
+            "spans_until": numpy.array(rows.spans_until, numpy.int32),
+            "others": numpy.array(rows.others, numpy.int32),
+            "others_until": numpy.array(rows.others_until, numpy.int32),
+            "passage_title": numpy.array(self._passage_titles, numpy.int32),
+        }
+        for name, texts in (("question", self._questions), ("title", self._titles), ("passage", self._passages)):
+            tensors[f"{name}_tokens"] = numpy.array(texts.tokens, numpy.int16)  # wordpiece ids stay below 32,768
+            tensors[f"{name}_starts"] = numpy.array(texts.starts, numpy.int32)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file(tensors, path, facts)
+        return {"examples": len(rows.question), "passages": len(self._passage_titles), "left out": self.left_out}
+
+    def _encoded(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def _passage(self, key: str, title: str, tokens: Sequence[int]) -> int:
+        before = len(self._passages.starts)
+        number = self._passages.add(key, tokens)
+        if len(self._passages.starts) > before:
+            self._passage_titles.append(self._titles.add(title, self._encoded(title)[:24]))
+        return number
+
+    def _cut(self, gold: Passage, answers: Sequence[tuple[int, int]]) -> tuple[list[int], list[tuple[int, int]], int]:
+        """The gold passage's tokens with their characters; a long one is cut so that its first answer stays in."""
+        encoding = self._tokenizer.encode(gold.text, add_special_tokens=False)
+        begin = 0
+        if len(encoding.ids) > MOST_PASSAGE_TOKENS and answers:
+            first = _tokens_of(encoding.offsets, *answers[0])
+            if first is not None:
+                begin = max(0, min(first[0] - MOST_PASSAGE_TOKENS // 2, len(encoding.ids) - MOST_PASSAGE_TOKENS))
+        stop = begin + MOST_PASSAGE_TOKENS
+        return encoding.ids[begin:stop], encoding.offsets[begin:stop], begin
+
+
+def _tokens_of(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
+    """First and last token that overlap the characters from start to end."""
+    touched = [number for number, (a, b) in enumerate(offsets) if a < end and b > start]
+    return (touched[0], touched[-1]) if touched else None
+
+
+def prepare(
+    data: Path, ten_passages: Path, tokenizer_file: Path, out: Path, report: Callable[[str], None] = lambda _: None
+) -> dict[str, int]:
+    """Write the reader's material: `data` is the folder of datasets, `ten_passages` what `wherefrom data` built."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(tokenizer_file))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    material = Material(tokenizer)
+    titles = dict(_wikipedia_titles(data))
+    for split in ("valid", "train"):
+        report(f"squad and ten-passages, {split}")
+        rows = {row["source_id"]: row for row in _rows(ten_passages / f"{split}.jsonl.gz")}
+        for example in squad.load(data / "squad", split):
+            _add_squad(material, example, rows[example.question.id], titles, split == "valid")
+    report("quoref, nq, wikiqa")
+    for source, examples in (
+        ("quoref", quoref.load(data / "more_reading")),
+        ("nq", nqopen.load(data / "nq_oracle", "train")),
+    ):
+        for example in examples:
+            _add_located(material, source, example)
+    for example in wikiqa.load(data / "wikiqa", "train"):
+        if not any(example.relevant):
+            others = [whole(passage.id, passage.text, passage.title) for passage in example.passages[:10]]
+            material.add("wikiqa", example.question.text, None, (), others, valid=False)
+    facts = {
+        "tokenizer_sha256": hashlib.sha256(tokenizer_file.read_bytes()).hexdigest(),
+        "ten_passages": (ten_passages / "ten-passages.json").read_text(encoding="utf-8"),
+    }
+    return material.write(out, facts)
+
+
+def _add_squad(material: Material, example: Example, row: dict[str, Any], titles: dict[str, str], valid: bool) -> None:
+    """The question over its whole paragraph, and over the ten retrieved passages, gold among them or not."""
+    ten = [_passage_of(passage, titles) for passage in row["passages"]]
+    right = [bool(passage["is_selected"]) for passage in row["passages"]]
+    others = [passage for passage, gold in zip(ten, right, strict=True) if not gold]
+    paragraph = example.passages[0]
+    material.add("squad", example.question.text, paragraph, _places(example, paragraph), others, valid)
+    gold = next((passage for passage, selected in zip(ten, right, strict=True) if selected), None)
+    if gold is None:
+        material.add("ten-passages", example.question.text, None, (), others, valid)
+    else:
+        found = [(span.start, span.end) for answer in example.answers for span in occurrences(answer, gold)]
+        material.add("ten-passages", example.question.text, gold, found, others, valid)
+
+
+def _places(example: Example, paragraph: Passage) -> list[tuple[int, int]]:
+    """The answer's characters; every occurrence where the dataset only knows the wording."""
+    spans = [(span.start, span.end) for span in example.spans]
+    if all(span.sure for span in example.spans):
+        return spans
+    found = [(span.start, span.end) for answer in example.answers for span in occurrences(answer, paragraph)]
+    return found or spans
+
+
+def _add_located(material: Material, source: str, example: Example) -> None:
+    for passage, right in zip(example.passages, example.relevant, strict=True):
+        found = [(span.start, span.end) for answer in example.answers for span in occurrences(answer, passage)]
+        if right and found:
+            material.add(source, example.question.text, passage, found, (), valid=False)
+
+
+def _passage_of(passage: dict[str, Any], titles: dict[str, str]) -> Passage:
+    url = passage["url"]
+    document = url.partition("#")[0]
+    title = titles.get(document, "") if document.startswith("wikipedia:") else document.replace("_", " ")
+    return whole(url, passage["passage_text"], title)
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def _wikipedia_titles(data: Path) -> Iterator[tuple[str, str]]:
+    """Titles by the ids that the ten-passage set uses."""
+    for file in sorted((data / "wikipedia").glob("*.txt*")):
+        with open_bytes(file) as lines:
+            for line in lines:
+                if line.startswith(b"<doc "):
+                    found = re.search(r'id="([^"]*)".*title="(.*)">', line.decode("utf-8"))
+                    if found:
+                        yield f"wikipedia:{found[1]}", found[2]

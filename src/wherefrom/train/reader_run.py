@@ -1,0 +1,135 @@
+"""The reader's two trainings: a large teacher on gold, then the small reader on gold and on its teacher.
+
+    python -m wherefrom.train.reader_run teacher --material M --pretrained DIR --out T --device cuda
+    python -m wherefrom.train.reader_run student --material M --pretrained DIR --teacher T --out S --device cuda
+
+Needs torch and safetensors only, so that it runs on a bare GPU machine. Interrupted, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from wherefrom.errors import WherefromError
+from wherefrom.networks.encoder import EncoderSettings
+from wherefrom.networks.reader import ReaderNetwork, token_map
+from wherefrom.train.checkpoint import load_weights
+from wherefrom.train.loop import MODEL, fit
+from wherefrom.train.reader import ReaderTask, ReaderTaskSettings
+from wherefrom.train.settings import LoopSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One training: which encoder it starts from, how it is fitted, what it is asked for."""
+
+    encoder: str
+    loop: LoopSettings
+    task: ReaderTaskSettings = field(default_factory=ReaderTaskSettings)
+
+
+TEACHER = Recipe(
+    "mpnet",
+    LoopSettings(
+        seed=1, epochs=2, precision="bf16", learning_rate=5e-5, group_rates={"encoder.": 4e-5}, warmup=0.06,
+        metric="score", report_every=100, checkpoint_every=5000,
+    ),
+)  # fmt: skip
+STUDENT = Recipe(
+    "minilm",
+    LoopSettings(
+        seed=1, epochs=8, precision="bf16", learning_rate=5e-4, group_rates={"encoder.": 3e-4}, warmup=0.05,
+        metric="score", report_every=100, checkpoint_every=5000,
+    ),
+    ReaderTaskSettings(distillation=1.0),
+)  # fmt: skip
+
+
+def teacher_task(material: Path, pretrained: Path, recipe: Recipe = TEACHER) -> ReaderTask:
+    """The teacher reads the material's wordpieces through its own vocabulary."""
+    folder = pretrained / recipe.encoder
+    return ReaderTask(
+        material,
+        EncoderSettings.from_config(folder / "config.json"),
+        folder / "model.safetensors",
+        recipe.task,
+        own_tokens=own_tokens(pretrained, recipe.encoder),
+    )
+
+
+def student_task(material: Path, pretrained: Path, teacher: Path, recipe: Recipe = STUDENT) -> ReaderTask:
+    folder = pretrained / recipe.encoder
+    task = recipe.task
+    network: ReaderNetwork | None = None
+    if task.distillation:
+        network = ReaderNetwork(EncoderSettings.from_config(pretrained / TEACHER.encoder / "config.json"))
+        load_weights(network, teacher / MODEL)
+        network.requires_grad_(False)
+    return ReaderTask(
+        material,
+        EncoderSettings.from_config(folder / "config.json"),
+        folder / "model.safetensors",
+        task,
+        teacher=network,
+        teacher_tokens=own_tokens(pretrained, TEACHER.encoder),
+    )
+
+
+def own_tokens(pretrained: Path, encoder: str) -> Tensor | None:
+    """From the material's token ids (BERT's) to those of the encoder; None where they are the same."""
+    if encoder == "minilm":
+        return None
+    return token_map(vocabulary(pretrained / "minilm"), vocabulary(pretrained / encoder))
+
+
+def vocabulary(folder: Path) -> Mapping[str, int]:
+    """Tokens by their place in vocab.txt."""
+    lines = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    return {token: number for number, token in enumerate(lines) if token or number < len(lines) - 1}
+
+
+def run(task: ReaderTask, loop: LoopSettings, out: Path, device: str) -> None:
+    """Fit, telling progress as it comes."""
+    torch.set_float32_matmul_precision("high")
+    for progress in fit(task, loop, out, device):
+        print(progress, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m wherefrom.train.reader_run")
+    parser.add_argument("stage", choices=("teacher", "student"))
+    parser.add_argument("--material", type=Path, required=True)
+    parser.add_argument("--pretrained", type=Path, required=True)
+    parser.add_argument("--teacher", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--loop", default="{}", help="settings of the loop to change, as JSON")
+    parser.add_argument("--task", default="{}", help="settings of the task to change, as JSON")
+    options = parser.parse_args(arguments)
+    recipe = TEACHER if options.stage == "teacher" else STUDENT
+    asked = json.loads(options.task)
+    if "shares" in asked:
+        asked["shares"] = {int(source): share for source, share in asked["shares"].items()}  # JSON has no number keys
+    recipe = replace(recipe, loop=replace(recipe.loop, **json.loads(options.loop)), task=replace(recipe.task, **asked))
+    try:
+        if options.stage == "teacher":
+            task = teacher_task(options.material, options.pretrained, recipe)
+        else:
+            if options.teacher is None:
+                parser.error("student needs --teacher, the folder that the teacher was trained into")
+            task = student_task(options.material, options.pretrained, options.teacher, recipe)
+        run(task, recipe.loop, options.out, options.device)
+    except WherefromError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Training, tested on networks of a few hundred numbers."""

@@ -1,0 +1,191 @@
+"""The reader's training: its material, how pairs are put together, and the task contract on a tiny network."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="training needs torch, which a plain install lacks: pip install 'wherefrom[train]'")
+pytest.importorskip("tokenizers", reason="the reader's material needs tokenizers: pip install 'wherefrom[train]'")
+
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+from evaluate.small_data import write_ten_passage_sources
+from train.contract import TaskContract
+from wherefrom.data.examples import whole
+from wherefrom.errors import SettingsError
+from wherefrom.evaluate.ten_passages import build
+from wherefrom.networks.encoder import EncoderSettings
+from wherefrom.networks.reader import HeadSettings, ReaderNetwork
+from wherefrom.train.reader import Material as Loaded
+from wherefrom.train.reader import ReaderTask, ReaderTaskSettings, assembled
+from wherefrom.train.reader_data import Material, prepare
+from wherefrom.types import Passage
+
+WORDS = (
+    "red blue green grey house boat tree lamp stands sails grows shines here there today who what where is the".split()
+)
+SPECIAL = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
+TINY = EncoderSettings("bert", 64, 16, 1, 2, 32, 64, types=2, dropout=0.0, attention_dropout=0.0)
+SETTINGS = ReaderTaskSettings(
+    negatives=1, max_tokens=40, tokens=400, title_dropout=0.0, classify=1, separate=2, padding=0, shares={}
+)
+
+
+def tokenizer() -> Tokenizer:
+    vocabulary = {word: number for number, word in enumerate([*SPECIAL, *WORDS, ".", "?"])}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    made.normalizer = normalizers.Lowercase()
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return made
+
+
+def passages() -> list[Passage]:
+    colours, things = ("red", "blue", "green", "grey"), ("house", "boat", "tree", "lamp")
+    return [
+        whole(f"p{number}", f"The {colour} {thing} stands here today.", thing)
+        for number, (colour, thing) in enumerate(zip(colours * 2, [*things, *things[1:], things[0]], strict=True))
+    ]
+
+
+@pytest.fixture
+def material(tmp_path: Path) -> Path:
+    """Eight questions to learn, the last two of them held out too; one has no answer."""
+    collected = Material(tokenizer())
+    made = passages()
+    for number, passage in enumerate(made):
+        colour = passage.text.split()[1]
+        at = passage.text.index(colour)
+        question = f"What {passage.title} is {'here' if number < 4 else 'there'}?"
+        for valid in (False, True):
+            others = [made[(number + 1) % 8]]
+            gold = None if number == 7 else passage
+            collected.add(
+                "ten-passages" if number % 2 else "squad", question, gold, [(at, at + len(colour))], others, valid
+            )
+    path = tmp_path / "material.safetensors"
+    assert collected.write(path, {"made": "here"}) == {"examples": 16, "passages": 8, "left out": 0}
+    return path
+
+
+class TestContract(TaskContract):
+    """ReaderTask is a Task."""
+
+    near_zero = 0.2
+    steps = 250
+    learning_rate = 0.01
+
+    @pytest.fixture
+    def task(self, material: Path) -> ReaderTask:
+        return ReaderTask(material, TINY, None, SETTINGS, heads=HeadSettings(inner=8, dropout=0.0))
+
+
+def spelled(tokens: Sequence[int]) -> str:
+    words = [*SPECIAL, *WORDS, ".", "?"]
+    return " ".join(words[token] for token in tokens)
+
+
+def test_pairs_are_question_title_passage_with_the_answer_in_place(material: Path) -> None:
+    task = ReaderTask(material, TINY, None, SETTINGS)
+    batches = task.batches(0, 1)
+    seen = 0
+    for number in range(len(batches)):
+        pairs = batches[number]
+        sequences = assembled(Loaded(material).on(torch.device("cpu")), pairs, SETTINGS)
+        for row in range(len(pairs.question)):
+            text = spelled(sequences.tokens[row][sequences.mask[row]].tolist())
+            asked, title, told = (part.strip() for part in text.removeprefix("[CLS]").split("[SEP]")[:3])
+            assert asked.startswith("what")
+            assert told.startswith("the")
+            assert title in told
+            inside = spelled(sequences.tokens[row][sequences.passage[row]].tolist())
+            assert inside == told
+            assert sequences.types[row][: text.split().index("[SEP]") + 1].sum() == 0
+        for pair, first, last in pairs.gold.tolist():
+            begin = int(sequences.first[pair])
+            answer = spelled(sequences.tokens[pair][begin + first : begin + last + 1].tolist())
+            assert answer in ("red", "blue", "green", "grey")
+            assert pairs.relevant[pair]
+            seen += 1
+    assert seen == 7
+
+
+def test_the_order_of_epochs_differs_and_repeats(material: Path) -> None:
+    task = ReaderTask(material, TINY, None, SETTINGS)
+    first, again, other = task.batches(0, 1), task.batches(0, 1), task.batches(1, 1)
+    assert list(first.plan) == list(again.plan)
+    assert len(other) >= 1
+
+
+def test_a_teacher_is_learnt_from_and_stays_as_it_is(material: Path) -> None:
+    teacher = ReaderNetwork(TINY, HeadSettings(inner=8)).requires_grad_(False)
+    before = {name: value.clone() for name, value in teacher.state_dict().items()}
+    settings = ReaderTaskSettings(**{**_fields(SETTINGS), "distillation": 1.0})
+    task = ReaderTask(material, TINY, None, settings, teacher=teacher, heads=HeadSettings(inner=8))
+    model = task.model()
+    loss, parts = task.loss(model, task.batches(0, 1)[0])
+    loss.backward()
+    assert {"span", "relevance", "distillation", "soft relevance"} == set(parts)
+    assert all(torch.equal(before[name], value) for name, value in teacher.state_dict().items())
+    with pytest.raises(SettingsError, match="needs a teacher"):
+        ReaderTask(material, TINY, None, settings)
+
+
+def _fields(settings: ReaderTaskSettings) -> dict[str, object]:
+    return {name: getattr(settings, name) for name in ReaderTaskSettings.__slots__}
+
+
+def test_answers_that_no_token_holds_are_left_out(tmp_path: Path) -> None:
+    collected = Material(tokenizer())
+    collected.add("squad", "who?", whole("p", "the red house"), [(50, 60)], (), valid=False)
+    assert collected.left_out == 1
+
+
+def test_a_long_passage_is_cut_around_its_answer(tmp_path: Path) -> None:
+    text = "the tree grows. " * 400 + "the red boat sails."
+    at = text.index("red")
+    collected = Material(tokenizer())
+    collected.add("squad", "what sails?", whole("p", text), [(at, at + 3)], (), valid=False)
+    path = tmp_path / "m.safetensors"
+    collected.write(path, {})
+    tensors = load_file(path)
+    (first, last), tokens = tensors["spans"][0].tolist(), tensors["passage_tokens"].tolist()
+    assert len(tokens) == 480
+    assert spelled(tokens[first : last + 1]) == "red"
+
+
+def test_prepare_joins_squad_with_the_ten_passages(tmp_path: Path) -> None:
+    data = write_ten_passage_sources(tmp_path / "data")
+    build(data, tmp_path / "ten")
+    for name, lines in (("more_reading/quoref.jsonl", ""), ("nq_oracle/train.jsonl", "")):
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).write_text(lines)
+    row = {
+        "question": "who sails?",
+        "answers": ["boat"],
+        "ctxs": [{"title": "B", "text": "The boat sails.", "isgold": True}],
+    }
+    (data / "nq_oracle" / "train.jsonl").write_text(json.dumps(row) + "\n")
+    quoref = {"input": "Passage: The lamp is here.\nQuestion: Who is here?", "target": ["lamp"]}
+    (data / "more_reading" / "quoref.jsonl").write_text(json.dumps(quoref) + "\n")
+    (data / "wikiqa").mkdir()
+    head = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
+    (data / "wikiqa" / "WikiQA-train.tsv").write_text(head + "Q1\twho is there\tD1\tSea\tD1-0\tThe tree grows.\t0\n")
+    file = tmp_path / "tokenizer.json"
+    tokenizer().save(str(file))
+    counts = prepare(data, tmp_path / "ten", file, tmp_path / "reader.safetensors")
+    tensors = load_file(tmp_path / "reader.safetensors")
+    with gzip.open(tmp_path / "ten" / "train.jsonl.gz", "rt") as lines:
+        train = sum(1 for _ in lines)
+    assert counts["examples"] == len(tensors["gold"]) >= 2 * train
+    assert int(tensors["valid"].sum()) == 2 * 12
+    assert set(tensors["source"].tolist()) == {0, 1, 2, 3, 4}
+    unanswerable = tensors["gold"] < 0
+    assert bool(unanswerable.any())
+    assert not bool((tensors["spans_until"][1:] - tensors["spans_until"][:-1])[unanswerable].any())
