@@ -75,18 +75,24 @@ class RetrieveSettings:
 class RankSettings:
     """Putting the found passages into a better order."""
 
-    kind: Literal["none", "overlap"] = "none"
+    kind: Literal["none", "overlap", "reader"] = "none"  # reader: the reader network's relevance
+    keep: int = 20  # passages that go on to the reader
+
+    def __post_init__(self) -> None:
+        _positive("rank", self, "keep")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
     """Reading candidate answers out of passages."""
 
-    kind: Literal["sentence"] = "sentence"
+    kind: Literal["sentence", "span"] = "sentence"  # span: exact answers by the reader network
     candidates: int = 10  # kept for the stages that follow
+    max_tokens: int = 30  # of a span; answers are rarely longer than 20 words
+    relevance: float = 0.5  # span: weight of the passage's log relevance beside the span's log probability
 
     def __post_init__(self) -> None:
-        _positive("read", self, "candidates")
+        _positive("read", self, "candidates", "max_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,7 @@ class RerankSettings:
 class JudgeSettings:
     """Judging whether the library answers the question at all."""
 
-    kind: Literal["lexical"] = "lexical"
+    kind: Literal["lexical", "calibrated"] = "lexical"  # calibrated: on what the reader network says
     min_chance: float = 0.5  # below this the answer is "I don't know"
 
     def __post_init__(self) -> None:
@@ -117,6 +123,17 @@ class WriteSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RuntimeSettings:
+    """Running trained networks."""
+
+    reader: str = "reader"  # weights of the reader network: a shipped name, or a folder
+    threads: int = 2  # of one pass; more gain little on small networks, and stall others under load
+
+    def __post_init__(self) -> None:
+        _positive("runtime", self, "threads")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, a section a stage."""
 
@@ -129,6 +146,7 @@ class Settings:
     rerank: RerankSettings = field(default_factory=RerankSettings)
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     write: WriteSettings = field(default_factory=WriteSettings)
+    runtime: RuntimeSettings = field(default_factory=RuntimeSettings)
 
 
 # Snowball languages that the index can stem.

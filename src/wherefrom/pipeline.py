@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from wherefrom.config import Settings
@@ -14,6 +15,7 @@ from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Writer
 from wherefrom.types import Answer, Hit, Question, Style, Trace
 
 if TYPE_CHECKING:
+    from wherefrom.runtime.reader import ReaderSession
     from wherefrom.store.library import LibraryFolder
 
 
@@ -83,16 +85,30 @@ class Pipeline:
 
 def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
     """The pipeline that the settings describe, over a library; without one it answers only from given hits."""
-    language = settings.index.language
+    network = _Network(settings)
     return Pipeline(
         retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder) if folder else _NoLibrary(),
-        ranker=_RANKERS[settings.rank.kind](language),
-        reader=_READERS[settings.read.kind](settings, language),
+        ranker=_RANKERS[settings.rank.kind](settings, network),
+        reader=_READERS[settings.read.kind](settings, network),
         reranker=None,
-        judge=_JUDGES[settings.judge.kind](language),
+        judge=_JUDGES[settings.judge.kind](settings, network),
         writer=_WRITERS[settings.write.kind](),
         min_chance=settings.judge.min_chance,
     )
+
+
+class _Network:
+    """The reader network's session, made once for all stages that use it, so that a pass is paid once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings.runtime
+
+    @cached_property
+    def session(self) -> ReaderSession:
+        from wherefrom.runtime.reader import ReaderSession
+        from wherefrom.runtime.weights import Weights
+
+        return ReaderSession(Weights.named(self._settings.reader), self._settings.threads)
 
 
 # A stage's module is imported only when the settings choose it.
@@ -104,26 +120,45 @@ def _bm25_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
     return IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, settings.retrieve.k)
 
 
-def _no_ranker(_: str) -> None:
+def _no_ranker(_settings: Settings, _network: _Network) -> None:
     return None
 
 
-def _overlap_ranker(language: str) -> Ranker:
+def _overlap_ranker(settings: Settings, _network: _Network) -> Ranker:
     from wherefrom.rank.overlap import OverlapRanker
 
-    return OverlapRanker(language)
+    return OverlapRanker(settings.index.language)
 
 
-def _sentence_reader(settings: Settings, language: str) -> Reader:
+def _reader_ranker(settings: Settings, network: _Network) -> Ranker:
+    from wherefrom.rank.reader import ReaderRanker
+
+    return ReaderRanker(network.session, settings.rank.keep)
+
+
+def _sentence_reader(settings: Settings, _network: _Network) -> Reader:
     from wherefrom.read.sentence import SentenceReader
 
-    return SentenceReader(settings.read.candidates, language)
+    return SentenceReader(settings.read.candidates, settings.index.language)
 
 
-def _lexical_judge(language: str) -> Judge:
+def _span_reader(settings: Settings, network: _Network) -> Reader:
+    from wherefrom.read.span import SpanReader
+
+    read = settings.read
+    return SpanReader(network.session, read.candidates, read.max_tokens, read.relevance)
+
+
+def _lexical_judge(settings: Settings, _network: _Network) -> Judge:
     from wherefrom.judge.lexical import LexicalJudge
 
-    return LexicalJudge(language)
+    return LexicalJudge(settings.index.language)
+
+
+def _calibrated_judge(_settings: Settings, network: _Network) -> Judge:
+    from wherefrom.judge.calibrated import CalibratedJudge
+
+    return CalibratedJudge(network.session)
 
 
 def _verbatim_writer() -> Writer:
@@ -133,9 +168,16 @@ def _verbatim_writer() -> Writer:
 
 
 _RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {"bm25": _bm25_retriever}
-_RANKERS: Mapping[str, Callable[[str], Ranker | None]] = {"none": _no_ranker, "overlap": _overlap_ranker}
-_READERS: Mapping[str, Callable[[Settings, str], Reader]] = {"sentence": _sentence_reader}
-_JUDGES: Mapping[str, Callable[[str], Judge]] = {"lexical": _lexical_judge}
+_RANKERS: Mapping[str, Callable[[Settings, _Network], Ranker | None]] = {
+    "none": _no_ranker,
+    "overlap": _overlap_ranker,
+    "reader": _reader_ranker,
+}
+_READERS: Mapping[str, Callable[[Settings, _Network], Reader]] = {"sentence": _sentence_reader, "span": _span_reader}
+_JUDGES: Mapping[str, Callable[[Settings, _Network], Judge]] = {
+    "lexical": _lexical_judge,
+    "calibrated": _calibrated_judge,
+}
 _WRITERS: Mapping[str, Callable[[], Writer]] = {"verbatim": _verbatim_writer}
 
 

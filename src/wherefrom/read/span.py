@@ -1,0 +1,86 @@
+"""Exact spans as candidate answers, read out by the reader network.
+
+The default reader. Spans of all passages of a question are normalised together, so that the best of one passage can be
+compared with the best of another. It needs the weights `reader`, which come with wherefrom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from wherefrom.runtime.reader import ReaderSession, Reading
+from wherefrom.types import Candidate, Hit, Question
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+_EACH = 5  # spans looked at in a passage
+
+
+class SpanReader:
+    """The best spans of the passages: log P(start) + log P(end), and a share of the passage's log relevance."""
+
+    def __init__(self, session: ReaderSession, candidates: int, max_tokens: int, relevance: float) -> None:
+        self._session = session
+        self._candidates = candidates
+        self._max_tokens = max_tokens
+        self._relevance = relevance
+
+    def read(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Candidate]]:
+        readings = self._session.read(
+            [question.text for question in questions], [[hit.passage for hit in found] for found in hits]
+        )
+        return [self._read_one(found, read) for found, read in zip(hits, readings, strict=True)]
+
+    def _read_one(self, hits: Sequence[Hit], readings: Sequence[Reading]) -> list[Candidate]:
+        import numpy
+
+        filled = [(hit, reading) for hit, reading in zip(hits, readings, strict=True) if len(reading.start)]
+        if not filled:
+            return []
+        all_starts = log_sum_exp(numpy.concatenate([reading.start for _, reading in filled]))
+        all_ends = log_sum_exp(numpy.concatenate([reading.end for _, reading in filled]))
+        relevances = numpy.array([reading.relevance for _, reading in filled])
+        relevances = relevances - log_sum_exp(relevances)
+        found: dict[tuple[str, int, int], Candidate] = {}
+        for (hit, reading), relevance in zip(filled, relevances, strict=True):
+            for first, last, logits in best_spans(reading.start, reading.end, self._max_tokens, _EACH):
+                start, end = reading.spans[first][0], reading.spans[last][1]
+                span = logits - all_starts - all_ends
+                score = span + self._relevance * float(relevance)
+                features = {**hit.features, "span": span, "relevance": reading.relevance, "read": score}
+                text = hit.passage.text[start:end]
+                place = (hit.passage.document_id, hit.passage.start + start, hit.passage.start + end)
+                if text.strip() and (place not in found or found[place].score < score):
+                    found[place] = Candidate(text, hit.passage, start, end, score, features)
+        ordered = sorted(found.values(), key=lambda c: (-c.score, c.passage.id, c.start, c.end))
+        return ordered[: self._candidates]
+
+
+def best_spans(
+    start: NDArray[numpy.float32], end: NDArray[numpy.float32], max_tokens: int, n: int
+) -> list[tuple[int, int, float]]:
+    """The n spans (first, last, start + end logit) of at most `max_tokens` tokens; ties to the earlier and shorter."""
+    import numpy
+
+    length = len(start)
+    wide = min(max_tokens, length)
+    padded = numpy.concatenate([end, numpy.full(wide - 1, -numpy.inf, end.dtype)])
+    scores = start[:, None] + numpy.lib.stride_tricks.sliding_window_view(padded, wide)  # (length, wide)
+    flat = scores.ravel()
+    kept = numpy.argsort(-flat, kind="stable")[:n]
+    return [
+        (int(place) // wide, int(place) // wide + int(place) % wide, float(flat[place]))
+        for place in kept
+        if numpy.isfinite(flat[place])
+    ]
+
+
+def log_sum_exp(values: NDArray[numpy.float32]) -> float:
+    """log of the sum of exp(values), without overflow."""
+    import numpy
+
+    highest = float(values.max())
+    return highest + float(numpy.log(numpy.exp(values - highest).sum()))

@@ -1,0 +1,1 @@
+"""Trained networks at run time: ONNX sessions, without torch."""

@@ -1,0 +1,166 @@
+"""One pass of the reader network over questions and passages: relevance, spans and no-answer at once.
+
+Ranking, reading and judging share a session, and what it has read it remembers for a while: the pass is paid once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wherefrom.runtime.weights import Weights
+from wherefrom.types import Passage
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+
+_REMEMBERED = 4096  # pairs; about 2 kB each
+_BATCH_TOKENS = 4096  # padding included; larger batches gain nothing on a CPU and cost memory
+_MOST_TITLE = 24
+_LEAST_PASSAGE = 32  # tokens that a window leaves for the passage, whatever the question's length
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the network says of one question and one passage.
+
+    `spans[t]` are the characters of the passage's token t; `start` and `end` its logits. `relevance` and `no_answer`
+    are those of the most relevant window.
+    """
+
+    relevance: float
+    no_answer: float
+    spans: tuple[tuple[int, int], ...]
+    start: NDArray[numpy.float32]
+    end: NDArray[numpy.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A part of a pair that fits the network."""
+
+    pair: int
+    tokens: list[int]
+    first: int  # where the passage begins among the tokens
+    begin: int  # which of the passage's tokens that is
+    count: int
+
+
+class ReaderSession:
+    """Reads pairs in batches of similar length; long passages in overlapping windows."""
+
+    def __init__(self, weights: Weights, threads: int) -> None:
+        self.weights = weights
+        self._threads = threads
+        self._session: InferenceSession | None = None
+        self._remembered: OrderedDict[tuple[str, str, str], Reading] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[Reading]]:
+        """For every question a reading of each of its passages, in their order."""
+        keys = [
+            [(question, passage.title, passage.text) for passage in found]
+            for question, found in zip(questions, passages, strict=True)
+        ]
+        with self._lock:  # one pass at a time: two would only share the same cores
+            missing = list(dict.fromkeys(key for row in keys for key in row if key not in self._remembered))
+            fresh = dict(zip(missing, self._pass(missing), strict=True))
+            known = {key: fresh.get(key) or self._recalled(key) for row in keys for key in row}
+            self._remember(fresh.items())
+        return [[known[key] for key in row] for row in keys]
+
+    def _recalled(self, key: tuple[str, str, str]) -> Reading:
+        self._remembered.move_to_end(key)
+        return self._remembered[key]
+
+    def _remember(self, readings: Iterable[tuple[tuple[str, str, str], Reading]]) -> None:
+        self._remembered.update(readings)
+        while len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)
+
+    def _pass(self, pairs: Sequence[tuple[str, str, str]]) -> list[Reading]:
+        import numpy
+
+        if not pairs:
+            return []
+        offsets: list[list[tuple[int, int]]] = []
+        windows: list[_Window] = []
+        for number, pair in enumerate(pairs):
+            offsets.append(self._windows(number, *pair, windows))
+        start = [numpy.full(len(found), -numpy.inf, numpy.float32) for found in offsets]
+        end = [numpy.full(len(found), -numpy.inf, numpy.float32) for found in offsets]
+        relevance = numpy.full(len(pairs), -numpy.inf, numpy.float32)
+        no_answer = numpy.zeros(len(pairs), numpy.float32)
+        for batch in _batches(windows):
+            outputs = self._run(batch)
+            for row, window in enumerate(batch):
+                here = slice(window.begin, window.begin + window.count)
+                there = slice(window.first, window.first + window.count)
+                numpy.maximum(start[window.pair][here], outputs["start"][row, there], out=start[window.pair][here])
+                numpy.maximum(end[window.pair][here], outputs["end"][row, there], out=end[window.pair][here])
+                if outputs["relevance"][row] > relevance[window.pair]:
+                    relevance[window.pair] = outputs["relevance"][row]
+                    no_answer[window.pair] = outputs["no_answer"][row]
+        return [
+            Reading(float(relevance[number]), float(no_answer[number]), tuple(found), start[number], end[number])
+            for number, found in enumerate(offsets)
+        ]
+
+    def _windows(
+        self, number: int, question: str, title: str, text: str, windows: list[_Window]
+    ) -> list[tuple[int, int]]:
+        """Cut a pair into windows; gives the characters of the passage's tokens."""
+        tokenizer, settings = self.weights.tokenizer, self.weights.settings
+        longest = int(settings["max_tokens"])
+        classify, separate = int(settings["classify"]), int(settings["separate"])
+        asked = tokenizer.encode(question, add_special_tokens=False).ids
+        asked = asked[: min(int(settings["max_question"]), longest - _LEAST_PASSAGE - _MOST_TITLE - 4)]
+        named = tokenizer.encode(title, add_special_tokens=False).ids[:_MOST_TITLE] if title else []
+        head = [classify, *asked, separate, *named, *([separate] if named else [])]
+        told = tokenizer.encode(text, add_special_tokens=False)
+        room = longest - len(head) - 1
+        begin = 0
+        while True:
+            piece = told.ids[begin : begin + room]
+            windows.append(_Window(number, [*head, *piece, separate], len(head), begin, len(piece)))
+            if begin + room >= len(told.ids):
+                break
+            begin += max(room - int(settings["window_overlap"]), 1)
+        return list(told.offsets)
+
+    def _run(self, batch: Sequence[_Window]) -> dict[str, NDArray[numpy.float32]]:
+        import numpy
+
+        if self._session is None:
+            self._session = self.weights.session(self._threads)
+        length = max(len(window.tokens) for window in batch)
+        tokens = numpy.full((len(batch), length), int(self.weights.settings["padding"]), numpy.int64)
+        mask = numpy.zeros((len(batch), length), bool)
+        passage = numpy.zeros((len(batch), length), bool)
+        types = numpy.zeros((len(batch), length), numpy.int64)
+        question_end = [window.tokens.index(int(self.weights.settings["separate"])) for window in batch]
+        for row, window in enumerate(batch):
+            tokens[row, : len(window.tokens)] = window.tokens
+            mask[row, : len(window.tokens)] = True
+            passage[row, window.first : window.first + window.count] = True
+            types[row, question_end[row] + 1 : len(window.tokens)] = 1
+        given = {"tokens": tokens, "mask": mask, "passage": passage, "types": types}
+        names = [output.name for output in self._session.get_outputs()]
+        found = self._session.run(names, {name: given[name] for name in (i.name for i in self._session.get_inputs())})
+        return dict(zip(names, found, strict=True))
+
+
+def _batches(windows: Sequence[_Window]) -> list[list[_Window]]:
+    """Windows of similar length together, longest first, so that little is padded."""
+    batches: list[list[_Window]] = []
+    for window in sorted(windows, key=lambda window: -len(window.tokens)):
+        if batches and (len(batches[-1]) + 1) * len(batches[-1][0].tokens) <= _BATCH_TOKENS:
+            batches[-1].append(window)
+        else:
+            batches.append([window])
+    return batches

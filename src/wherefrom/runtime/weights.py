@@ -1,0 +1,87 @@
+"""Shipped weights: one folder a model, with settings and provenance."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wherefrom.errors import WherefromError
+
+if TYPE_CHECKING:
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+SHIPPED = Path(__file__).parents[1] / "weights"
+
+
+class WeightsError(WherefromError):
+    """Weights are missing or cannot be read; the message names the file and the remedy."""
+
+    exit_code = 3
+
+
+class Weights:
+    """A model's folder: model.onnx, tokenizer.json, settings.toml, provenance.json; read when asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def named(cls, name: str) -> Weights:
+        """Weights that come with wherefrom, or a folder of one's own if the name is a path."""
+        return cls(Path(name) if os.sep in name else SHIPPED / name)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        try:
+            return tomllib.loads(self.file("settings.toml").read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise self._broken("settings.toml", error) from error
+
+    def json(self, name: str) -> Any:
+        """A file of numbers beside the model."""
+        try:
+            return json.loads(self.file(name).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise self._broken(name, error) from error
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        file = self.file("tokenizer.json")
+        from tokenizers import Tokenizer
+
+        try:
+            tokenizer = Tokenizer.from_file(str(file))
+        except Exception as error:  # the library raises bare Exceptions
+            raise self._broken("tokenizer.json", error) from error
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+    def session(self, threads: int, name: str = "model.onnx") -> onnxruntime.InferenceSession:
+        """An ONNX session. Its threads sleep while they wait: spinning ones stall everything else under load."""
+        file = self.file(name)
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        try:
+            return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's own errors share no base class
+            raise self._broken(name, error) from error
+
+    def file(self, name: str) -> Path:
+        path = self.folder / name
+        if not path.exists():
+            raise WeightsError(f"{path} is missing; install wherefrom again, or train the model with `wherefrom train`")
+        return path
+
+    def _broken(self, name: str, error: Exception) -> WeightsError:
+        return WeightsError(f"{self.folder / name} cannot be read ({error}); install wherefrom again")

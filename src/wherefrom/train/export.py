@@ -1,0 +1,106 @@
+"""A trained reader becomes a folder of weights: ONNX in 8 bits, tokenizer, settings, provenance."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import tomli_w
+import torch
+
+from wherefrom.networks.encoder import EncoderSettings
+from wherefrom.networks.reader import ReaderNetwork, ReaderOutput
+from wherefrom.train.checkpoint import load_weights
+from wherefrom.train.reader import ReaderTaskSettings
+
+Precision = Literal["fp32", "int8"]
+INPUTS = ("tokens", "mask", "passage", "types")
+
+
+def export_reader(
+    weights: Path,
+    encoder: EncoderSettings,
+    tokenizer: Path,
+    out: Path,
+    provenance: Mapping[str, Any],
+    settings: ReaderTaskSettings | None = None,
+    precision: Precision = "int8",
+) -> None:
+    """Write `model.onnx`, `tokenizer.json`, `settings.toml` and `provenance.json` into `out`."""
+    settings = settings or ReaderTaskSettings()
+    network = ReaderNetwork(encoder)
+    load_weights(network, weights)
+    out.mkdir(parents=True, exist_ok=True)
+    whole = out / "fp32.onnx"
+    to_onnx(network, whole)
+    if precision == "int8":
+        quantized(whole, out / "model.onnx")
+        whole.unlink()
+    else:
+        whole.replace(out / "model.onnx")
+    shutil.copyfile(tokenizer, out / "tokenizer.json")
+    read = {
+        "max_tokens": settings.max_tokens,
+        "max_question": settings.max_question,
+        "window_overlap": 128,  # tokens that neighbouring windows of a long passage share; answers are shorter
+        "classify": settings.classify,
+        "separate": settings.separate,
+        "padding": settings.padding,
+        "precision": precision,
+        "encoder": {name: value for name, value in asdict(encoder).items() if value is not None},
+    }
+    (out / "settings.toml").write_text(tomli_w.dumps(read), encoding="utf-8")
+    (out / "provenance.json").write_text(json.dumps(provenance, indent=2) + "\n", encoding="utf-8")
+
+
+def to_onnx(network: ReaderNetwork, path: Path) -> None:
+    """The network as ONNX, for any number of pairs and any length."""
+    length = torch.export.Dim("length", min=2, max=network.encoder.settings.max_tokens)
+    free = {0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO}
+    shapes: dict[str, Any] = dict.fromkeys(INPUTS, free)
+    shapes["tokens"] = {0: torch.export.Dim("batch", max=4096), 1: length}
+    tokens = torch.ones(2, 8, dtype=torch.long)
+    mask = torch.ones(2, 8, dtype=torch.bool)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter warns of its own future
+        program = torch.onnx.export(
+            network.eval(),
+            # Four tensors: one given twice would be taken for one input.
+            (tokens, mask, mask.clone(), torch.zeros_like(tokens)),
+            dynamo=True,
+            input_names=list(INPUTS),
+            output_names=list(ReaderOutput._fields),
+            dynamic_shapes=shapes,
+            opset_version=20,
+            verbose=False,
+        )
+    assert program is not None
+    program.save(str(path), external_data=False)
+
+
+def quantized(whole: Path, out: Path) -> None:
+    """8-bit weights: matrix products in blocks, each row of activations with its own scale; embeddings by row.
+
+    Not onnxruntime's dynamic quantisation of products: it takes one scale over a whole batch, padding included, so
+    that a passage would be read differently beside others than alone.
+    """
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
+
+    model = onnx.load(str(whole))
+    del model.graph.value_info[:]
+    config = DefaultWeightOnlyQuantConfig(
+        block_size=128, is_symmetric=True, accuracy_level=4, bits=8, op_types_to_quantize=("MatMul",)
+    )
+    quantizer = MatMulNBitsQuantizer(model, algo_config=config)
+    quantizer.process()
+    half = out.with_name("half.onnx")
+    quantizer.model.save_model_to_file(str(half), False)
+    quantize_dynamic(str(half), str(out), op_types_to_quantize=["Gather"], weight_type=QuantType.QInt8)
+    half.unlink()

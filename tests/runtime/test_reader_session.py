@@ -1,0 +1,161 @@
+"""The reader at run time: parity with torch, windows, memory, stages over it, and broken weights."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="a tiny network is made with torch: pip install 'wherefrom[train]'")
+pytest.importorskip("onnxruntime", reason="networks run in onnxruntime: pip install 'wherefrom[train]'")
+
+import numpy
+import torch
+
+from contracts.material import HITS, QUESTIONS, passage
+from contracts.stages import JudgeContract, RankerContract, ReaderContract
+from runtime.tiny_reader import network, write
+from wherefrom import Library
+from wherefrom.config import resolve
+from wherefrom.judge.calibrated import CalibratedJudge, features
+from wherefrom.rank.reader import ReaderRanker
+from wherefrom.read.span import SpanReader, best_spans
+from wherefrom.runtime.reader import ReaderSession
+from wherefrom.runtime.weights import Weights, WeightsError
+from wherefrom.stages import Judge, Ranker, Reader
+from wherefrom.types import Document, Hit, Question
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("weights") / "tiny")
+
+
+@pytest.fixture
+def session(weights: Path) -> ReaderSession:
+    return ReaderSession(Weights(weights), threads=1)
+
+
+class TestRanker(RankerContract):
+    """ReaderRanker is a Ranker."""
+
+    @pytest.fixture
+    def ranker(self, session: ReaderSession) -> Ranker:
+        return ReaderRanker(session, keep=20)
+
+
+class TestReader(ReaderContract):
+    """SpanReader is a Reader."""
+
+    @pytest.fixture
+    def reader(self, session: ReaderSession) -> Reader:
+        return SpanReader(session, candidates=10, max_tokens=8, relevance=0.5)
+
+
+class TestJudge(JudgeContract):
+    """CalibratedJudge is a Judge; whom a random network prefers is not its fault."""
+
+    @pytest.fixture
+    def judge(self, session: ReaderSession) -> Judge:
+        return CalibratedJudge(session)
+
+    @pytest.mark.skip(reason="the tiny network is random: it prefers nothing")
+    def test_prefers_a_question_that_the_passages_speak_of(self, judge: Judge) -> None: ...
+
+
+def test_onnx_says_what_torch_says(session: ReaderSession) -> None:
+    text = "the boat is red and the house is blue"
+    ((reading,),) = session.read(["what is red?"], [[passage("p#0", text, "boats")]])
+    windows: list[object] = []
+    session._windows(0, "what is red?", "boats", text, windows)  # type: ignore[arg-type]
+    (window,) = windows
+    tokens = torch.tensor([window.tokens])  # type: ignore[attr-defined]
+    inside = torch.zeros_like(tokens, dtype=torch.bool)
+    inside[0, window.first : window.first + window.count] = True  # type: ignore[attr-defined]
+    types = torch.zeros_like(tokens)
+    types[0, window.tokens.index(2) + 1 :] = 1  # type: ignore[attr-defined]
+    with torch.no_grad():
+        expected = network()(tokens, torch.ones_like(inside), inside, types)
+    assert reading.relevance == pytest.approx(float(expected.relevance), abs=1e-4)
+    assert reading.no_answer == pytest.approx(float(expected.no_answer), abs=1e-4)
+    numpy.testing.assert_allclose(reading.start, expected.start[inside].numpy(), atol=1e-4)
+    numpy.testing.assert_allclose(reading.end, expected.end[inside].numpy(), atol=1e-4)
+
+
+def test_long_passages_are_read_whole_in_windows(session: ReaderSession) -> None:
+    text = " ".join(f"word{number}" for number in range(200))
+    ((reading,),) = session.read(["where?"], [[passage("p#0", text)]])
+    assert len(reading.spans) == len(reading.start) == len(reading.end)
+    assert numpy.isfinite(reading.start).all()
+    assert text[reading.spans[-1][0] : reading.spans[-1][1]] == "9"
+
+
+AWKWARD = [
+    ("", "a b"),
+    ("why " * 1000, "a b c"),
+    ("who?", ""),
+    ("who?", "Yes"),
+    ("灯台？", "灯台は高い。"),
+    ("?", " \n "),
+    ("a", "🚢"),
+]
+
+
+@pytest.mark.parametrize(("question", "text"), AWKWARD)
+def test_awkward_pairs_give_candidates_in_place_or_none(session: ReaderSession, question: str, text: str) -> None:
+    reader = SpanReader(session, candidates=3, max_tokens=5, relevance=0.5)
+    (found,) = reader.read([Question("", question)], [[Hit(passage("p#0", text), 1.0)]])
+    assert all(text[c.start : c.end] == c.text and c.text.strip() for c in found)
+
+
+def test_one_pass_serves_ranking_reading_and_judging(session: ReaderSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[int] = []
+    whole = session._run
+    monkeypatch.setattr(session, "_run", lambda batch: passes.append(len(batch)) or whole(batch))
+    ranked = ReaderRanker(session, keep=10).rank(QUESTIONS, HITS)
+    paid = list(passes)
+    read = SpanReader(session, 5, 8, 0.5).read(QUESTIONS, ranked)
+    CalibratedJudge(session).judge(QUESTIONS, ranked, read)
+    assert paid
+    assert passes == paid
+
+
+def test_spans_by_hand() -> None:
+    start = numpy.array([0.0, 2.0, -1.0], numpy.float32)
+    end = numpy.array([3.0, 0.0, 1.0], numpy.float32)
+    assert best_spans(start, end, 2, 3) == [(0, 0, 3.0), (1, 2, 3.0), (1, 1, 2.0)]
+    assert best_spans(start, end, 1, 9) == [(0, 0, 3.0), (1, 1, 2.0), (2, 2, 0.0)]
+
+
+def test_without_anything_read_there_are_no_features() -> None:
+    assert features([], []) is None
+
+
+def test_a_library_answers_through_the_network(weights: Path, tmp_path: Path) -> None:
+    chosen = ["rank.kind=reader", "read.kind=span", "judge.kind=calibrated", f"runtime.reader={weights}"]
+    library = Library(tmp_path / "library", resolve(overrides=chosen))
+    library.put([Document("memo", "The key is under the mat.", "Memo"), Document("b", "Boats sail at dawn.")])
+    trace = library.ask("Where is the key?", min_chance=0.0)
+    assert trace.answer is not None
+    assert trace.answer.text in "The key is under the mat."
+    assert {"rank", "retrieve"} <= trace.hits[0].features.keys()
+    assert 0.0 <= trace.answer.chance <= 1.0
+
+
+@pytest.mark.parametrize("damage", ["missing folder", "model", "tokenizer", "settings", "judge"])
+def test_broken_weights_are_named_with_the_remedy(weights: Path, tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "weights"
+    files = {"model": "model.onnx", "tokenizer": "tokenizer.json", "settings": "settings.toml", "judge": "judge.json"}
+    if damage in files:
+        shutil.copytree(weights, folder)
+        (folder / files[damage]).write_bytes(b"broken [")
+    session = ReaderSession(Weights(folder), threads=1)
+    hits = [[Hit(passage("p#0", "the boat"), 1.0)]]
+
+    def judged() -> list[float]:
+        read = SpanReader(session, 3, 5, 0.5).read([Question("", "what?")], hits)
+        return CalibratedJudge(session).judge([Question("", "what?")], hits, read)
+
+    with pytest.raises(WeightsError, match="install wherefrom again"):
+        judged()
