@@ -156,19 +156,24 @@ def rouge(
     if options.limit is not None:
         prediction = _limited(prediction, options.limit)
         references = [_limited(reference, options.limit) for reference in references]
-    found: dict[Kind, Score] = {}
-    for kind in kinds:
-        hits = [_hits(kind, prediction, reference, options.stems) for reference in references]
-        found[kind] = joined_references(hits, options.multi, options.alpha)
-    return found
+    if len(references) == 1:
+        return {kind: _hits(kind, prediction, references[0], options.stems).score(options.alpha) for kind in kinds}
+    return {
+        kind: joined_references(
+            [_hits(kind, prediction, reference, options.stems) for reference in references],
+            options.multi,
+            options.alpha,
+        )
+        for kind in kinds
+    }
 
 
 def _hits(kind: Kind, prediction: str, reference: str, stems: Variant | None) -> Hits:
+    if kind == "L":
+        return rouge_l(rouge_tokens(prediction, stems), rouge_tokens(reference, stems))
     if kind == "Lsum":
         return rouge_lsum(_sentences(prediction, stems), _sentences(reference, stems))
     said, wanted = rouge_tokens(prediction, stems), rouge_tokens(reference, stems)
-    if kind == "L":
-        return rouge_l(said, wanted)
     if kind == "SU4":
         return rouge_su(said, wanted)
     if kind not in KINDS:
