@@ -329,14 +329,15 @@ def _declared_format(path: Path) -> int | None:
 def _with_fixed(settings: Settings, saved: Mapping[str, object], path: Path) -> Settings:
     """`settings` with the sections that are fixed since the library was made."""
     made_with = from_mapping({name: saved[name] for name in FIXED_SECTIONS if name in saved})
-    for name in FIXED_SECTIONS:
-        given, before = getattr(settings, name), getattr(made_with, name)
-        if given not in (before, getattr(Settings(), name)):
-            raise SettingsError(
-                f"the library at {path} was made with {before}; {name} settings cannot change afterwards. "
-                "Make a new library with the new settings: name another folder with --library."
-            )
-        settings = replace(settings, **{name: before})
+    before, given, defaults = to_mapping(made_with), to_mapping(settings), to_mapping(Settings())
+    for section in FIXED_SECTIONS:
+        for name, value in given[section].items():
+            if value not in (before[section][name], defaults[section][name]):
+                raise SettingsError(
+                    f"the library at {path} was made with {section}.{name} = {before[section][name]}, and that cannot "
+                    f"change afterwards; to have {value}, make a new library: name another folder with --library"
+                )
+        settings = replace(settings, **{section: getattr(made_with, section)})
     return settings
 
 
