@@ -32,17 +32,28 @@ def cli_page() -> str:
     for name in cli.COMMANDS:
         command = cli.wherefrom.get_command(context, name)
         assert command is not None
-        inner = click.Context(command, info_name=name, parent=context)
-        parts.append(f"## {name}\n")
-        parts.append("```text\nwherefrom " + name + " " + " ".join(command.collect_usage_pieces(inner)) + "\n```\n")
-        parts.append(_prose(command))
-        rows = [
-            f"| `{', '.join(option.opts)}{_value(option)}` | {option.help or ''} |"
-            for option in command.get_params(inner)
-            if isinstance(option, click.Option)
-        ]
-        parts.append("| option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n")
+        parts += _command(command, click.Context(command, info_name=name, parent=context), level=2)
     return "\n".join(parts)
+
+
+def _command(command: click.Command, context: click.Context, level: int) -> list[str]:
+    """A command's section, and those of its own commands below it."""
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    parts = [
+        f"{'#' * level} {context.command_path.removeprefix('wherefrom ')}\n",
+        f"```text\n{usage}\n```\n",
+        _prose(command),
+    ]
+    rows = [
+        f"| `{', '.join(option.opts)}{_value(option)}` | {option.help or ''} |"
+        for option in command.get_params(context)
+        if isinstance(option, click.Option)
+    ]
+    parts.append("| option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n")
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            parts += _command(inner, click.Context(inner, info_name=name, parent=context), level + 1)
+    return parts
 
 
 def _value(option: click.Option) -> str:
