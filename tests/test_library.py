@@ -17,6 +17,7 @@ from wherefrom.config import resolve
 from wherefrom.errors import (
     LibraryBusy,
     LibraryDamaged,
+    LibraryError,
     LibraryForeign,
     LibraryMissing,
     LibraryTooNew,
@@ -250,6 +251,18 @@ class TestOpening:
         with pytest.raises(LibraryMissing):
             library.documents()
         assert library.ingest([notes]).added == 2
+
+    def test_a_place_where_no_folder_can_be_is_named(self, notes: Path) -> None:
+        with pytest.raises(LibraryError, match="cannot be opened"):
+            Library(notes / "boiler.md" / "library").ingest([notes])
+
+    def test_an_empty_library_knows_nothing(self, library: Library, tmp_path: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        library.ingest([tmp_path / "empty"])
+        answer = library.ask("What is here?").answer
+        assert answer is not None
+        assert answer.declined
+        assert library.documents() == []
 
 
 class TestTogether:

@@ -72,6 +72,19 @@ def test_an_error_while_staging_changes_nothing(store: SQLiteStore) -> None:
     assert store.recover() == 0
 
 
+def test_a_full_disk_is_told_and_leaves_what_was_there(store: SQLiteStore) -> None:
+    store.put([Document("a", "kept")])
+    (pages,) = store._connection().execute("PRAGMA page_count").fetchone()
+    store._connection().execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(LibraryError, match="disk is full"):
+        store.put([Document("b", "x" * 1_000_000)])
+    assert store.document("a") == Document("a", "kept")
+    assert store.document("b") is None
+    store._connection().execute("PRAGMA max_page_count = 1000000")
+    store.put([Document("b", "now it fits")])
+    assert store.counts() == (2, 2)
+
+
 def test_many_threads_read_while_one_writes(store: SQLiteStore) -> None:
     store.put([Document("a", "version 0")])
     wrong: list[str] = []

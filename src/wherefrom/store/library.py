@@ -30,6 +30,7 @@ from wherefrom.config import FIXED_SECTIONS, IndexSettings, Settings, SplitSetti
 from wherefrom.errors import (
     LibraryBusy,
     LibraryDamaged,
+    LibraryError,
     LibraryForeign,
     LibraryMissing,
     LibraryTooNew,
@@ -80,14 +81,17 @@ class LibraryFolder:
     ) -> LibraryFolder:
         """Open the library at `path`; with `create`, make it if there is none."""
         folder = cls(path, settings, split, indexes)
-        if _finished(path):
-            folder._open_store(create=False)
-        elif create:
-            path.mkdir(parents=True, exist_ok=True)
-            with folder._locked():
-                folder._create()
-        else:
-            raise LibraryMissing(f"there is no library at {path}; `wherefrom ingest FOLDER` makes one")
+        try:
+            if _finished(path):
+                folder._open_store(create=False)
+            elif create:
+                path.mkdir(parents=True, exist_ok=True)
+                with folder._locked():
+                    folder._create()
+            else:
+                raise LibraryMissing(f"there is no library at {path}; `wherefrom ingest FOLDER` makes one")
+        except OSError as error:  # no permission, a file in the way, a full disk
+            raise LibraryError(f"the library at {path} cannot be opened: {error.strerror or error}") from error
         return folder
 
     # Writing.

@@ -328,23 +328,29 @@ class SQLiteStore:
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """One moment in time: rows and texts that belong together."""
         connection = self._connection()
-        connection.execute("BEGIN")
         try:
-            yield connection
-        finally:
-            connection.execute("COMMIT")
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("COMMIT")
+        except sqlite3.DatabaseError as error:
+            raise _damaged(self.path, error) from error
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it or nothing."""
         connection = self._connection()
-        connection.execute("BEGIN IMMEDIATE")
         try:
+            connection.execute("BEGIN IMMEDIATE")
             yield connection
-        except BaseException:
-            connection.execute("ROLLBACK")
+            connection.execute("COMMIT")
+        except BaseException as error:
+            if connection.in_transaction:  # a full disk may have ended it already
+                connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.DatabaseError):
+                raise _damaged(self.path, error) from error
             raise
-        connection.execute("COMMIT")
 
     @staticmethod
     def _meta_number(connection: sqlite3.Connection, name: str) -> int:
@@ -397,7 +403,7 @@ def _byte_offsets(text: str, spans: Sequence[Span]) -> Mapping[int, int]:
 
 def _damaged(path: Path, error: sqlite3.DatabaseError) -> LibraryError:
     if isinstance(error, sqlite3.OperationalError):  # no permission, disk full, locked: nothing is broken
-        return LibraryError(f"{path} cannot be opened: {error}")
+        return LibraryError(f"{path} cannot be used: {error}")
     return LibraryDamaged(f"{path} cannot be read as a database ({error}); `wherefrom check` tells what can be saved")
 
 
