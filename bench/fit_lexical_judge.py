@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from wherefrom import Library
 from wherefrom.judge.lexical import LexicalJudge
+from wherefrom.origin import commit_of, file_hash
 from wherefrom.types import Document, Question
 
 SEED = 13
@@ -48,7 +49,8 @@ def main() -> None:
     weights = fitted(fitted_on)
     result = {
         "seed": SEED,
-        "data": {name: file.name for name, file in files.items()},
+        "data": {f"squad/{file.name}": file_hash(file) for file in files.values()},
+        "commit": commit_of()[0],
         "questions": {"fit": len(fitted_on.answerable), "measured": len(measured_on.answerable)},
         "bias": round(float(weights[0]), 3),
         "weights": [round(float(weight), 3) for weight in weights[1:]],

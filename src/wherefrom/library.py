@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -64,6 +64,7 @@ class Library:
         self.path = Path(path).expanduser() if path is not None else default_path()
         self._settings = settings or Settings()
         self._opened: LibraryFolder | None = None
+        self._built: Pipeline | None = None
 
     # Writing.
 
@@ -142,13 +143,12 @@ class Library:
 
     def pipeline(self, k: int | None = None) -> Pipeline:
         """The stages over this library, for many questions at a time."""
-        from wherefrom.pipeline import build
+        from wherefrom.pipeline import build, finding
 
         folder = self._folder()
-        settings = folder.settings
-        if k is not None:
-            settings = replace(settings, retrieve=replace(settings.retrieve, k=k))
-        return build(settings, folder)
+        if self._built is None:  # once: its networks load on first use and are kept
+            self._built = build(folder.settings, folder)
+        return self._built if k is None else finding(self._built, folder.settings, folder, k)
 
     def settings(self) -> Settings:
         """The settings in force; what shapes passages and indexes is fixed since the library was made."""
@@ -157,7 +157,7 @@ class Library:
     def close(self) -> None:
         if self._opened is not None:
             self._opened.close()
-            self._opened = None
+            self._opened = self._built = None
 
     def __enter__(self) -> Library:
         return self

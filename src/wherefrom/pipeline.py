@@ -97,6 +97,12 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
     )
 
 
+def finding(pipeline: Pipeline, settings: Settings, folder: LibraryFolder, k: int) -> Pipeline:
+    """The same stages with k passages to a question; networks that are loaded stay loaded."""
+    settings = replace(settings, retrieve=replace(settings.retrieve, k=k))
+    return replace(pipeline, retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder))
+
+
 class _Network:
     """The reader network's session, made once for all stages that use it, so that a pass is paid once."""
 

@@ -46,9 +46,7 @@ def test_the_metrics_stand_under_their_plain_names_in_one_object(squad_examples:
 
 def test_breakdowns_count_every_example_once(squad_examples: list[Example]) -> None:
     scores = score(SQUAD, squad_examples, said(h1="1908", h2="Ines Moreau", h3="noon", g1="412", g2="dusk"))
-    assert scores.by_keyword["when"] == {"examples": 3} | {
-        name: pytest.approx(value) for name, value in scores.by_keyword["when"].items() if name != "examples"
-    }
+    assert scores.by_keyword["when"]["examples"] == 3
     assert scores.by_keyword["when"]["em"] == pytest.approx(200 / 3)
     assert scores.by_keyword["who"]["em"] == 100.0
     for groups in (scores.by_type, scores.by_keyword):

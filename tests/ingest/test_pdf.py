@@ -6,13 +6,17 @@ import contextlib
 import io
 import logging
 import random
+from pathlib import Path
 
 import pytest
 from fpdf import FPDF
 from pypdf import PdfReader, PdfWriter
+from pypdf.generic import NameObject, StreamObject
 
+from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
-from wherefrom.ingest import pdf
+from wherefrom.ingest import formats, pdf
+from wherefrom.ingest.outcome import Failure, Record
 
 PROSE = (
     "The bridge was opened in 1932 after eight years of work by a large team of engineers. "
@@ -188,3 +192,19 @@ def test_the_level_of_the_librarys_log_is_given_back() -> None:
     before = logger.level
     pdf.read(made([["words"]]), "x.pdf")
     assert logger.level == before
+
+
+def test_a_damaged_page_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(made([["First page."], ["Second page."], ["Third page."]]))))
+    broken = StreamObject()
+    broken[NameObject("/Filter")] = NameObject("/NoSuchFilter")
+    broken._data = b"in a packing that does not exist"
+    writer.pages[1][NameObject("/Contents")] = writer._add_object(broken)
+    path = tmp_path / "damaged.pdf"
+    writer.write(path)
+    record, failure = formats.read(path, IngestSettings())
+    assert isinstance(record, Record)
+    assert "First page." in record.text
+    assert "Third page." in record.text
+    assert isinstance(failure, Failure)
+    assert failure.name == "damaged.pdf:page 2"

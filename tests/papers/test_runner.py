@@ -16,9 +16,10 @@ from paper_files import HEAD, PLANNED, PRIOR, result, sample
 
 from wherefrom import __version__
 from wherefrom.errors import NotFound
+from wherefrom.origin import commit_of
 from wherefrom.papers.faults import ResultFault, RunFailed, RunRefused
 from wherefrom.papers.results import measured, save
-from wherefrom.papers.runner import Outcome, commit_of, reproduce
+from wherefrom.papers.runner import Outcome, reproduce
 from wherefrom.papers.table import Paper, Row, papers
 
 GOOD = {"first": {"em": 0.5, "f1": 0.6}, "second": {"map": 0.7}}

@@ -143,6 +143,13 @@ def test_a_library_answers_through_the_network(weights: Path, tmp_path: Path) ->
     assert 0.0 <= trace.answer.chance <= 1.0
 
 
+def test_a_library_loads_its_network_once(weights: Path, tmp_path: Path) -> None:
+    library = Library(tmp_path / "library", resolve(overrides=["read.kind=span", f"runtime.reader={weights}"]))
+    library.put([Document("memo", "The key is under the mat.")])
+    library.ask("Where is the key?")
+    assert library.pipeline().reader is library.pipeline(k=3).reader is library.pipeline().reader
+
+
 @pytest.mark.parametrize("damage", ["missing folder", "model", "tokenizer", "settings", "judge"])
 def test_broken_weights_are_named_with_the_remedy(weights: Path, tmp_path: Path, damage: str) -> None:
     folder = tmp_path / "weights"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from wherefrom import __version__
 from wherefrom.config import Settings, to_mapping
 from wherefrom.data.examples import Example
 from wherefrom.errors import WherefromError
+from wherefrom.origin import commit_of, file_hash
 from wherefrom.pipeline import Pipeline
 from wherefrom.types import Hit, Style, Trace
 
@@ -106,7 +106,13 @@ def begin(out: Path, run: Run) -> set[str]:
                     f"{out} was made with {name} = {noted.get(name)!r}, not {value!r}; name another file or delete it"
                 )
     out.parent.mkdir(parents=True, exist_ok=True)
-    provenance = {"commit": commit(), "python": platform.python_version(), "date": time.strftime("%Y-%m-%d")}
+    commit, changed = commit_of()
+    provenance = {
+        "commit": commit,
+        "uncommitted_changes": changed,
+        "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
     note.write_bytes(msgspec.json.format(msgspec.json.encode({**facts, **provenance}), indent=2) + b"\n")
     return _done(out) if out.exists() else set()
 
@@ -191,21 +197,13 @@ def facts_of_data(path: Path) -> str:
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     digest = hashlib.sha256()
     for file in files:
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
+        digest.update(file_hash(file).encode())
     return digest.hexdigest()
 
 
 def resolved(settings: Settings) -> dict[str, Any]:
     """The settings that can change a prediction."""
     return {section: values for section, values in to_mapping(settings).items() if section != "ingest"}
-
-
-def commit() -> str | None:
-    """The commit of this checkout, where there is one."""
-    done = subprocess.run(
-        ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or None
 
 
 def _batches(items: Iterable[Example], size: int) -> Iterator[list[Example]]:

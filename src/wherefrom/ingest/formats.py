@@ -29,7 +29,6 @@ _WHOLE: dict[str, Callable[[bytes, str], tuple[str, str]]] = {
     "txt": txt.read,
     "markdown": markdown.read,
     "html": html.read,
-    "pdf": pdf.read,
 }
 
 _EMPTY = "it is empty"
@@ -56,7 +55,7 @@ def read(
         with opened(path, reached) as file:
             yield from _streamed(file, kind, path.name, limit_bytes)
     else:
-        yield _single(whole(path, limit_bytes, reached), kind, path.name, limit_bytes)
+        yield from _single(whole(path, limit_bytes, reached), kind, path.name, limit_bytes)
 
 
 def kind_of(path: Path) -> str | None:
@@ -96,12 +95,21 @@ def _streamed(file: BinaryIO, kind: str, name: str, limit_bytes: int) -> Iterato
         raise IngestError(_EMPTY)
 
 
-def _single(data: bytes, kind: str, name: str, limit_bytes: int) -> Record:
-    title, text = docx.read(data, name, limit_bytes) if kind == "docx" else _WHOLE[kind](data, name)
+def _single(data: bytes, kind: str, name: str, limit_bytes: int) -> Iterator[Record | Failure]:
+    """The one record of a file; then what of it could not be read."""
+    unread: list[int] = []
+    if kind == "pdf":
+        title, text, unread = pdf.read(data, name)
+    elif kind == "docx":
+        title, text = docx.read(data, name, limit_bytes)
+    else:
+        title, text = _WHOLE[kind](data, name)
     record = _cleaned(Record(None, title, text))
     if not record.text.strip():
         raise IngestError(_EMPTY)
-    return record if record.title else replace(record, title=readable_name(name))
+    yield record if record.title else replace(record, title=readable_name(name))
+    for page in unread:
+        yield Failure(f"{name}:page {page}", "the page is damaged; the other pages were read")
 
 
 def _cleaned(record: Record) -> Record:

@@ -22,16 +22,19 @@ _DAMAGED = "it is damaged, or not a PDF file"
 _NO_TEXT = "it holds no text, only pictures; run OCR on it first"
 
 
-def read(data: bytes, name: str) -> tuple[str, str]:
-    """(title, text): the title is the file's own if it is sensible, else a first line like a heading."""
+def read(data: bytes, name: str) -> tuple[str, str, list[int]]:
+    """(title, text, unread): the title is the file's own if it is sensible, else a first line like a heading.
+
+    `unread` are the numbers of pages that are damaged, where others could be read.
+    """
     with _quiet():
         reader = _opened(data)
-        pages = _pages(reader)
+        pages, unread = _pages(reader)
         title = _own_title(reader)
     if not any(pages):
         raise IngestError(_NO_TEXT)
     pages = _without_running_lines(pages)
-    return title or _heading(pages) or readable_name(name), _paragraphs(pages)
+    return title or _heading(pages) or readable_name(name), _paragraphs(pages), unread
 
 
 @contextmanager
@@ -73,11 +76,12 @@ _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi",
 _LEADERS = re.compile(r"(?:[ \t]?\.){6,}[ \t]?")  # the dots of a table of contents
 
 
-def _pages(reader: PdfReader) -> list[list[str]]:
-    """The lines of every page; a page that cannot be read is empty, unless none can."""
+def _pages(reader: PdfReader) -> tuple[list[list[str]], list[int]]:
+    """The lines of every page, and which pages could not be read; those are empty, unless none can be."""
     from pypdf.errors import FileNotDecryptedError
 
     pages: list[list[str]] = []
+    unread: list[int] = []
     wrong: Exception | None = None
     try:
         count = len(reader.pages)
@@ -90,12 +94,13 @@ def _pages(reader: PdfReader) -> list[list[str]]:
             text = reader.pages[number].extract_text()
         except Exception as error:  # noqa: BLE001  the other pages may still be readable
             wrong, text = error, ""
+            unread.append(number + 1)
         text = _LEADERS.sub(" … ", text.translate(_LIGATURES))
         lines = (" ".join(line.split()) for line in text.splitlines())
         pages.append([line for line in lines if line])
     if not pages or (wrong is not None and not any(pages)):
         raise IngestError(_DAMAGED) from wrong
-    return pages
+    return pages, unread
 
 
 # ------------------------------------------------------------------------- headers, footers, page numbers

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from pathlib import Path
 from wherefrom import __version__
 from wherefrom.config import to_mapping
 from wherefrom.errors import WherefromError
+from wherefrom.origin import commit_of, file_hash
 from wherefrom.papers.faults import RunFailed, RunRefused
 from wherefrom.papers.results import DataFile, Measured, Run, fault_in, path_of, read, save
 from wherefrom.papers.table import Paper, Row
@@ -141,7 +140,7 @@ def _told(failure: Failure) -> str:
 def _run(row: Row, run_row: RunRow) -> Measured:
     """Run a row and gather what is needed to repeat it."""
     assert row.recipe is not None, f"{row.id} was not refused"
-    commit, changed = commit_of(Path(__file__).parent.parent)  # before the run: someone may commit while it lasts
+    commit, changed = commit_of()  # before the run: someone may commit while it lasts
     begun, clock = datetime.now(UTC), time.perf_counter()
     outcome = run_row(row)
     seconds = time.perf_counter() - clock
@@ -151,7 +150,7 @@ def _run(row: Row, run_row: RunRow) -> Measured:
         settings_file=row.recipe.file,
         settings=to_mapping(row.recipe.settings),
         seed=outcome.seed,
-        data=tuple(DataFile("/".join(path.parts[-2:]), _sha256(path)) for path in outcome.data),
+        data=tuple(DataFile("/".join(path.parts[-2:]), file_hash(path)) for path in outcome.data),
         as_printed=outcome.as_printed or not row.stands_in,
         commit=commit,
         changed=changed,
@@ -161,31 +160,3 @@ def _run(row: Row, run_row: RunRow) -> Measured:
         seconds=round(seconds, 3),
     )
     return Measured(row.paper, row.id, {name: float(value) for name, value in outcome.metrics.items()}, run)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def commit_of(folder: Path) -> tuple[str | None, bool]:
-    """The commit that a folder's files belong to, and whether they differ from it; None outside a checkout.
-
-    A package installed below some other project's checkout is not tracked there, so it has no commit.
-    """
-    tracked = _git(folder, "ls-files", "--", ".")
-    if not tracked:
-        return None, False
-    commit = _git(folder, "rev-parse", "HEAD")
-    return (commit, bool(_git(folder, "status", "--porcelain", "--", "."))) if commit else (None, False)
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    """What git says, or None where there is no git or no checkout."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=30
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()

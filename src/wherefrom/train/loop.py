@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
+from wherefrom.origin import commit_of
 from wherefrom.train.average import Average
 from wherefrom.train.batching import dealt, moved
 from wherefrom.train.checkpoint import (
@@ -43,7 +44,7 @@ from wherefrom.train.log import Log, read_log
 from wherefrom.train.optimizer import adamw, freeze, set_rates
 from wherefrom.train.processes import Processes, joined
 from wherefrom.train.progress import Progress
-from wherefrom.train.provenance import Provenance, commit, device_name, versions, write_provenance
+from wherefrom.train.provenance import Provenance, device_name, versions, write_provenance
 from wherefrom.train.schedule import rate_share
 from wherefrom.train.seeds import seed_everything
 from wherefrom.train.settings import LoopSettings
@@ -424,7 +425,7 @@ class _Training(Generic[Network, Batch]):
     def _write_provenance(self) -> None:
         if not self._processes.first:
             return
-        state, (head, changed) = self._state, commit()
+        state, (head, changed) = self._state, commit_of()
         provenance = Provenance(
             task=self._identity.facts,
             settings=self._identity.settings,

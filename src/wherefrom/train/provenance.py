@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
-import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,22 +42,6 @@ def write_provenance(path: Path, provenance: Provenance) -> None:
     write_text(path, json.dumps(asdict(provenance), indent=2, ensure_ascii=False) + "\n")
 
 
-def file_hash(path: Path) -> str:
-    """The SHA-256 of a file's bytes, for a task's facts."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def commit() -> tuple[str | None, bool | None]:
-    """The commit this code is of and whether files were changed since; (None, None) outside a checkout."""
-    here = Path(__file__)
-    tracked = _git("ls-files", "--error-unmatch", here.name)  # an installed copy may lie inside a foreign checkout
-    head = _git("rev-parse", "HEAD") if tracked else None
-    if head is None:
-        return None, None
-    return head, bool(_git("status", "--porcelain", "--untracked-files=no"))
-
-
 def versions() -> dict[str, str | None]:
     """Of what the numbers depend on."""
     return {"python": platform.python_version(), "torch": str(torch.__version__), "cuda": torch.version.cuda}
@@ -75,14 +57,3 @@ def device_name(device: torch.device) -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
-
-
-def _git(*arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(Path(__file__).parent), *arguments],
-            capture_output=True, text=True, check=True, timeout=30,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()

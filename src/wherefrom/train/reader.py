@@ -26,8 +26,8 @@ from wherefrom.networks.reader import (
     relevance_loss,
     span_loss,
 )
+from wherefrom.origin import file_hash
 from wherefrom.train.batching import LazyBatches, bucketed, moved
-from wherefrom.train.provenance import file_hash
 from wherefrom.train.seeds import seed_of
 from wherefrom.train.task import TaskFacts
 

@@ -26,7 +26,7 @@ class TaskFacts:
     """What it takes to repeat a training, beside the loop's own settings; all of it JSON. A resumed one must agree."""
 
     name: str
-    data: Mapping[str, str] = field(default_factory=dict)  # name of each data file to its hash (`provenance.file_hash`)
+    data: Mapping[str, str] = field(default_factory=dict)  # name of each data file to its hash (`origin.file_hash`)
     settings: Mapping[str, object] = field(default_factory=dict)  # the task's own
 
 
