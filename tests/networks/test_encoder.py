@@ -127,7 +127,7 @@ def test_attention_is_the_softmax_worked_out_by_hand() -> None:
     for at in range(5):
         for seen in range(5):
             logits[0, at, seen] += encoder.distance.weight[relative_bucket(seen - at, 32), 0]
-    attended = layer.gather(logits.softmax(dim=-1) @ value)
+    attended = logits.softmax(dim=-1) @ value
     torch.testing.assert_close(layer.attend(hidden, encoder.attention_bias(mask, torch.float32)), attended)
 
 

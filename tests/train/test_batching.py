@@ -35,6 +35,16 @@ def test_no_batch_exceeds_the_token_budget_unless_it_is_one_example(lengths: lis
         assert len(batch) * max(lengths[position] for position in batch) <= tokens or len(batch) == 1
 
 
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 5)), max_size=120), st.integers(20, 400))
+def test_examples_of_several_sequences_keep_to_the_budget_too(examples: list[tuple[int, int]], tokens: int) -> None:
+    lengths, pieces = [length for length, _ in examples], [count for _, count in examples]
+    batches = bucketed(lengths, epoch=0, seed=1, tokens=tokens, window=3, pieces=pieces)
+    assert sorted(position for batch in batches for position in batch) == list(range(len(lengths)))
+    for batch in batches:
+        padded = sum(pieces[position] for position in batch) * max(lengths[position] for position in batch)
+        assert padded <= tokens or len(batch) == 1
+
+
 def test_the_order_repeats_and_changes_with_epoch_and_seed() -> None:
     lengths = [position % 17 + 1 for position in range(200)]
     first = bucketed(lengths, epoch=0, seed=1, size=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ from wherefrom.data.examples import whole
 from wherefrom.errors import SettingsError
 from wherefrom.evaluate.ten_passages import build
 from wherefrom.networks.encoder import EncoderSettings
-from wherefrom.networks.reader import HeadSettings, ReaderNetwork
+from wherefrom.networks.reader import HeadSettings, Pupil, ReaderNetwork
+from wherefrom.train.checkpoint import load_weights, save_weights
 from wherefrom.train.reader import Material as Loaded
 from wherefrom.train.reader import ReaderTask, ReaderTaskSettings, assembled
 from wherefrom.train.reader_data import Material, prepare
@@ -137,8 +139,58 @@ def test_a_teacher_is_learnt_from_and_stays_as_it_is(material: Path) -> None:
     loss.backward()
     assert {"span", "relevance", "distillation", "soft relevance"} == set(parts)
     assert all(torch.equal(before[name], value) for name, value in teacher.state_dict().items())
-    with pytest.raises(SettingsError, match="needs a teacher"):
+    with pytest.raises(SettingsError, match="need a teacher"):
         ReaderTask(material, TINY, None, settings)
+
+
+def test_a_teacher_s_states_are_learnt_through_maps_left_behind(material: Path, tmp_path: Path) -> None:
+    wide = replace(TINY, width=2 * TINY.width)
+    teacher = ReaderNetwork(wide, HeadSettings(inner=8)).requires_grad_(False)
+    settings = replace(SETTINGS, states=1.0, state_pairs=((0, 0), (TINY.layers, wide.layers)))
+    task = ReaderTask(material, TINY, None, settings, teacher=teacher, heads=HeadSettings(inner=8))
+    model = task.model()
+    assert isinstance(model, Pupil)
+    batch = task.batches(0, 1)[0]
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    losses = []
+    for _ in range(40):
+        loss, parts = task.loss(model, batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(parts["states"]))
+    assert losses[-1] < 0.7 * losses[0]
+    save_weights(tmp_path / "pupil.safetensors", model, {})
+    reader = ReaderNetwork(TINY, HeadSettings(inner=8))
+    load_weights(reader, tmp_path / "pupil.safetensors", without=("match.",))
+    assert torch.equal(reader.span.weight, model.span.weight)
+
+
+def test_states_that_are_not_there_are_named(material: Path) -> None:
+    teacher = ReaderNetwork(TINY, HeadSettings(inner=8)).requires_grad_(False)
+    settings = replace(SETTINGS, states=1.0, state_pairs=((1, 99),))
+    with pytest.raises(SettingsError, match="state 99"):
+        ReaderTask(material, TINY, None, settings, teacher=teacher).model()
+
+
+def test_every_example_is_drawn_with_its_own_passages(material: Path) -> None:
+    task = ReaderTask(material, TINY, None, SETTINGS)
+    stored = load_file(material)
+    example_of = {int(question): number for number, question in enumerate(stored["question"].tolist())}
+    batches = task.batches(0, 1)
+    seen = 0
+    for number in range(len(batches)):
+        batch = batches[number]
+        for pair in range(len(batch.question)):
+            question, passage = int(batch.question[pair]), int(batch.passage[pair])
+            mine = [n for n, q in enumerate(stored["question"].tolist()) if q == question]
+            allowed = {int(stored["gold"][n]) for n in mine}
+            for n in mine:
+                allowed |= set(stored["others"][stored["others_until"][n] : stored["others_until"][n + 1]].tolist())
+            assert passage in allowed
+            assert bool(batch.relevant[pair]) == (passage in {int(stored["gold"][n]) for n in mine})
+            seen += 1
+    assert seen >= len(example_of) - int(stored["valid"].sum())
 
 
 def _fields(settings: ReaderTaskSettings) -> dict[str, object]:

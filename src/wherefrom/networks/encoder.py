@@ -141,11 +141,15 @@ class Encoder(nn.Module):
 
     def forward(self, tokens: Tensor, mask: Tensor, types: Tensor | None = None) -> Tensor:
         """`mask` is true at real tokens; `types` is 0 in the question and 1 in the passage (all 0 where not given)."""
-        hidden = self.embed(tokens, types)  # (batch, length, width)
-        bias = self.attention_bias(mask.bool(), working_dtype(hidden))  # (batch, 1 or heads, 1 or length, length)
+        return self.states(tokens, mask, types)[-1]
+
+    def states(self, tokens: Tensor, mask: Tensor, types: Tensor | None = None) -> list[Tensor]:
+        """What goes into the first layer and what comes out of each: (batch, length, width) every one."""
+        states = [self.embed(tokens, types)]
+        bias = self.attention_bias(mask.bool(), working_dtype(states[0]))  # (batch, 1 or heads, 1 or length, length)
         for layer in self.layers:
-            hidden = layer(hidden, bias)
-        return hidden
+            states.append(layer(states[-1], bias))
+        return states
 
     def embed(self, tokens: Tensor, types: Tensor | None) -> Tensor:
         """Words plus positions plus, where the encoder has them, types."""
@@ -201,10 +205,7 @@ class EncoderLayer(nn.Module):
         self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, hidden: Tensor, bias: Tensor) -> Tensor:
-        hidden = self.attention_norm(hidden + self.dropout(self.attend(hidden, bias)))  # (batch, length, width)
-        inner = functional.gelu(self.widen(hidden))  # (batch, length, inner)
-        narrowed: Tensor = self.norm(hidden + self.dropout(self.narrow(inner)))  # (batch, length, width)
-        return narrowed
+        return self.digest(hidden, self.attend(hidden, bias))
 
     def attend(self, hidden: Tensor, bias: Tensor) -> Tensor:
         """softmax(query . key / sqrt(width of a head) + bias) . value, in each head."""
@@ -217,8 +218,18 @@ class EncoderLayer(nn.Module):
         seen = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout)
         # The clone fixes the order in memory, which differs from kernel to kernel; ONNX export stumbles over that.
         seen = seen.transpose(1, 2).clone(memory_format=torch.contiguous_format)  # (batch, length, heads, ...)
-        gathered: Tensor = self.gather(seen.view(batch, length, width))
-        return gathered
+        return seen.view(batch, length, width)
+
+    def digest(self, hidden: Tensor, seen: Tensor) -> Tensor:
+        """What follows attention: the heads gathered, and the feed-forward maps."""
+        hidden = self.attention_norm(hidden + self.dropout(self.gather(seen)))  # (batch, length, width)
+        inner = functional.gelu(self.widen(hidden))  # (batch, length, inner)
+        narrowed: Tensor = self.norm(hidden + self.dropout(self.narrow(inner)))  # (batch, length, width)
+        return narrowed
+
+    def fuse(self) -> None:
+        """Compile what follows attention into few kernels; attention itself has better ones than a compiler finds."""
+        self.digest = torch.compile(self.digest, dynamic=True)  # type: ignore[method-assign]
 
 
 class RelativePositionBias(nn.Module):

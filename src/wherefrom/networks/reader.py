@@ -68,7 +68,11 @@ class ReaderNetwork(nn.Module):
         types    (batch, length)  0 up to the first [SEP], 1 from the passage to its [SEP]; unused where the encoder
                                   has none (MPNet)
         """
-        hidden = self.dropout(self.encoder(tokens, mask, types))  # (batch, length, width)
+        return self.answer(self.encoder(tokens, mask, types), passage)
+
+    def answer(self, hidden: Tensor, passage: Tensor) -> ReaderOutput:
+        """The heads on the encoder's last states, (batch, length, width)."""
+        hidden = self.dropout(hidden)
         first = hidden[:, 0]  # (batch, width)
         relevance = self.relevance(self.dropout(torch.tanh(self.relevance_inner(first))))  # (batch, 1)
         span = self.span(hidden).float().masked_fill(~passage.bool()[:, :, None], NEVER)  # (batch, length, 2)
@@ -85,6 +89,47 @@ class ReaderNetwork(nn.Module):
         kept.load_state_dict(self.state_dict())
         kept.encoder = self.encoder.keeping(layers)
         return kept.to(self.span.weight).train(self.training)
+
+
+class Pupil(ReaderNetwork):
+    """A reader that also learns its teacher's states: a map a layer pair, used in training alone."""
+
+    def __init__(
+        self,
+        settings: EncoderSettings,
+        heads: HeadSettings | None,
+        teacher: EncoderSettings,
+        pairs: Sequence[tuple[int, int]],
+    ) -> None:
+        """`pairs` are (own state, teacher's state), counted from 0 for what goes into the first layer."""
+        super().__init__(settings, heads)
+        for own, other in pairs:
+            if not (0 <= own <= settings.layers and 0 <= other <= teacher.layers):
+                raise SettingsError(
+                    f"state {own} of {settings.layers} cannot learn from state {other} of {teacher.layers}; "
+                    "states count from 0, before the first layer, to the number of layers"
+                )
+        self.pairs = tuple(pairs)
+        self.match = nn.ModuleList(nn.Linear(settings.width, teacher.width) for _ in pairs)
+        for linear in self.match:
+            initialise(linear)
+
+
+def state_loss(pupil: Pupil, own: Sequence[Tensor], teacher: Sequence[Tensor], mask: Tensor) -> Tensor:
+    """How far the pupil's states, mapped to the teacher's width, are from the teacher's.
+
+    The mean over layer pairs, real tokens and dimensions of (map(h) - norm(t))^2, norm being layer normalisation
+    without weights, so that every pair and every teacher counts alike (Sun et al. 2019, https://arxiv.org/abs/1908.09355,
+    and Jiao et al. 2020, https://arxiv.org/abs/1909.10351, section 3.1, match states likewise).
+    mask: (batch, length), true at real tokens.
+    """
+    weights = mask.to(torch.float32) / mask.sum().clamp(min=1)  # (batch, length)
+    total = torch.zeros((), device=mask.device)
+    for (mine, theirs), linear in zip(pupil.pairs, pupil.match, strict=True):
+        told = functional.layer_norm(teacher[theirs].detach().float(), teacher[theirs].shape[-1:])
+        missed = (linear(own[mine]).float() - told).square().mean(dim=-1)  # (batch, length)
+        total = total + (missed * weights).sum()
+    return total / max(1, len(pupil.pairs))
 
 
 # Normalising over all passages of a question -------------------------------------------------------------------------

@@ -18,9 +18,19 @@ Anything = TypeVar("Anything")
 
 
 def bucketed(
-    lengths: Sequence[int], *, epoch: int, seed: int, size: int = 0, tokens: int = 0, window: int = 50
+    lengths: Sequence[int],
+    *,
+    epoch: int,
+    seed: int,
+    size: int = 0,
+    tokens: int = 0,
+    window: int = 50,
+    pieces: Sequence[int] | None = None,
 ) -> list[list[int]]:
     """Positions of examples cut into microbatches: `size` examples each, or at most `tokens` with padding.
+
+    An example may bring several sequences, `pieces` of them, the longest as long as `lengths` says; all sequences of a
+    microbatch are padded to its longest.
 
     Shuffles the examples, sorts them by length inside windows of about `window` microbatches, cuts, and shuffles the
     microbatches: little padding, yet any example may meet nearly any other. An example longer than `tokens` is a
@@ -35,24 +45,31 @@ def bucketed(
     generator = random.Random(seed_of("bucketed", seed, epoch))
     order = list(range(len(lengths)))
     generator.shuffle(order)
-    span = window * (size or max(1, tokens * len(lengths) // max(1, sum(lengths))))
+    brought = pieces or [1] * len(lengths)
+    whole = sum(length * count for length, count in zip(lengths, brought, strict=True))
+    span = window * (size or max(1, tokens * len(lengths) // max(1, whole)))
     batches: list[list[int]] = []
     for start in range(0, len(order), span):
         window_order = sorted(order[start : start + span], key=lambda position: lengths[position], reverse=True)
-        batches.extend(_cut(window_order, lengths, size, tokens))
+        batches.extend(_cut(window_order, lengths, brought, size, tokens))
     generator.shuffle(batches)
     return batches
 
 
-def _cut(order: Sequence[int], lengths: Sequence[int], size: int, tokens: int) -> Iterator[list[int]]:
+def _cut(
+    order: Sequence[int], lengths: Sequence[int], pieces: Sequence[int], size: int, tokens: int
+) -> Iterator[list[int]]:
     """Cut positions, longest first, where the next one would not fit."""
     batch: list[int] = []
+    sequences = 0
     for position in order:
-        full = len(batch) >= size if size else (len(batch) + 1) * lengths[batch[0] if batch else position] > tokens
+        longest = lengths[batch[0] if batch else position]
+        full = len(batch) >= size if size else (sequences + pieces[position]) * longest > tokens
         if batch and full:
             yield batch
-            batch = []
+            batch, sequences = [], 0
         batch.append(position)
+        sequences += pieces[position]
     if batch:
         yield batch
 

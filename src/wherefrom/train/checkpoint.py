@@ -90,10 +90,10 @@ def save_weights(path: Path, model: nn.Module, about: Mapping[str, Any]) -> None
     _save(path, unique_state(model), about)
 
 
-def load_weights(model: nn.Module, path: Path) -> None:
-    """Put saved weights into a model of the same shape."""
+def load_weights(model: nn.Module, path: Path, without: tuple[str, ...] = ()) -> None:
+    """Put saved weights into a model of the same shape; tensors `without` whose prefixes it does, are left out."""
     tensors, _ = _load(path)
-    _fill(unique_state(model), tensors, path)
+    _fill(unique_state(model), {name: t for name, t in tensors.items() if not name.startswith(without)}, path)
 
 
 def unique_state(model: nn.Module) -> dict[str, Tensor]:

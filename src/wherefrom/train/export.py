@@ -34,7 +34,7 @@ def export_reader(
     """Write `model.onnx`, `tokenizer.json`, `settings.toml` and `provenance.json` into `out`."""
     settings = settings or ReaderTaskSettings()
     network = ReaderNetwork(encoder)
-    load_weights(network, weights)
+    load_weights(network, weights, without=("match.",))
     out.mkdir(parents=True, exist_ok=True)
     whole = out / "fp32.onnx"
     to_onnx(network, whole)

@@ -6,25 +6,29 @@ device, where all of the material lies, so that a GPU never waits for Python.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import numpy
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
-from wherefrom.networks.encoder import EncoderSettings, load_pretrained
+from wherefrom.networks.encoder import EncoderLayer, EncoderSettings, load_pretrained
 from wherefrom.networks.reader import (
     HeadSettings,
+    Pupil,
     ReaderNetwork,
     ReaderOutput,
     best_spans,
     distillation_loss,
     relevance_loss,
     span_loss,
+    state_loss,
 )
 from wherefrom.origin import file_hash
 from wherefrom.train.batching import LazyBatches, bucketed, moved
@@ -32,6 +36,9 @@ from wherefrom.train.seeds import seed_of
 from wherefrom.train.task import TaskFacts
 
 SQUAD, TEN_PASSAGES, QUOREF, NQ, WIKIQA = range(5)  # as reader_data numbers its sources
+_ALIGNED = 8  # lengths are multiples of it: attention's fast kernels want that
+
+Numbers = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,10 @@ class ReaderTaskSettings:
     relevance: float = 0.5  # weight of the relevance losses beside the span loss
     distillation: float = 0.0  # weight of the teacher's starts and ends; 0 trains on gold alone
     temperature: float = 2.0  # of the teacher: 1.5 to 2 shows its second guesses
+    states: float = 0.0  # weight of matching the teacher's hidden states
+    state_pairs: tuple[tuple[int, int], ...] = ((2, 4), (4, 8), (6, 12))  # (own, teacher's), 0 before the first layer
+    dropout: float | None = None  # in the encoder; None keeps what it was pretrained with
+    fused: bool = False  # compile the layers into fewer kernels; pays on a GPU, after half a minute of compiling
     classify: int = 101  # [CLS]
     separate: int = 102  # [SEP]
     padding: int = 0  # [PAD]
@@ -89,7 +100,6 @@ class Material:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._here = load_file(path)
-        self._lists: dict[str, list[int]] = {}
         self._there: dict[str, Tensor] = {}
         self._device = torch.device("cpu")
 
@@ -104,29 +114,42 @@ class Material:
             self._device = device
         return self._there
 
-    def numbers(self, name: str) -> list[int]:
-        """A column as plain numbers, which Python reads a hundred times faster than a tensor's elements."""
-        if name not in self._lists:
-            self._lists[name] = self._here[name].tolist()
-        return self._lists[name]
+    def column(self, name: str) -> Numbers:
+        """A column as numpy has it; numpy draws and cuts a hundred times faster than Python."""
+        return self._here[name].numpy()
 
-    def lengths(self, name: str) -> list[int]:
+    def lengths(self, name: str) -> Numbers:
         """How many tokens each text has."""
-        if name + " lengths" not in self._lists:
-            starts = self._here[f"{name}_starts"]
-            self._lists[name + " lengths"] = (starts[1:] - starts[:-1]).tolist()
-        return self._lists[name + " lengths"]
+        return numpy.diff(self.column(f"{name}_starts"))
 
     def spans(self, number: int) -> list[tuple[int, int]]:
         """First and last token of every answer of an example."""
-        until = self.numbers("spans_until")
-        spans = self.numbers("spans")
-        return [(spans[place][0], spans[place][1]) for place in range(until[number], until[number + 1])]  # type: ignore[index]
+        until, spans = self.column("spans_until"), self.column("spans")
+        return [(int(a), int(b)) for a, b in spans[until[number] : until[number + 1]]]
 
     def others(self, number: int) -> list[int]:
         """The passages that do not answer an example's question."""
-        until = self.numbers("others_until")
-        return self.numbers("others")[until[number] : until[number + 1]]
+        until = self.column("others_until")
+        found: list[int] = self.column("others")[until[number] : until[number + 1]].tolist()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Pairs of an epoch, question by question; the gold passage of a question comes first."""
+
+    example: Numbers  # (pairs,)
+    passage: Numbers  # (pairs,)
+    relevant: Numbers  # (pairs,)
+    until: Numbers  # (questions + 1,): the pairs of question q are until[q] to until[q + 1]
+    titled: Numbers  # (questions,): whether titles are shown
+
+
+def _ranges(begin: Numbers, count: Numbers) -> Numbers:
+    """begin[0], begin[0] + 1, ... count[0] numbers, then those of begin[1], and so on."""
+    ends = numpy.cumsum(count)
+    shift = numpy.repeat(begin - (ends - count), count)
+    return shift + numpy.arange(len(shift))
 
 
 def assembled(material: Mapping[str, Tensor], pairs: Pairs, settings: ReaderTaskSettings) -> Sequences:
@@ -181,14 +204,21 @@ class ReaderTask:
         """`teacher_tokens` and `own_tokens` map the material's token ids to another vocabulary's."""
         self.settings = settings or ReaderTaskSettings()
         self._material = Material(material)
+        self._lengths_of = {name: self._material.lengths(name) for name in ("question", "title", "passage")}
         self._encoder = encoder
         self._heads = heads
         self._pretrained = pretrained
         self._teacher = teacher.eval() if teacher else None
         self._teacher_tokens = teacher_tokens
         self._own_tokens = own_tokens
-        if self.settings.distillation and teacher is None:
-            raise SettingsError("reader.distillation needs a teacher")
+        self._device = torch.device("cpu")  # where the teacher and the token maps are
+        if teacher is None and (self.settings.distillation or self.settings.states):
+            raise SettingsError("reader.distillation and reader.states need a teacher")
+        if self.settings.dropout is not None:
+            dropout = self.settings.dropout
+            self._encoder = replace(encoder, dropout=dropout, attention_dropout=dropout)
+        if self.settings.fused and self._teacher is not None:
+            _fuse(self._teacher)
 
     def facts(self) -> TaskFacts:
         data = {self._material.path.name: file_hash(self._material.path)}
@@ -198,60 +228,61 @@ class ReaderTask:
 
     def model(self) -> ReaderNetwork:
         network = ReaderNetwork(self._encoder, self._heads)
+        if self.settings.states and self._teacher is not None:
+            teacher = self._teacher.encoder.settings
+            network = Pupil(self._encoder, self._heads, teacher, self.settings.state_pairs)
         if self._pretrained is not None:
             load_pretrained(network.encoder, self._pretrained)
+        if self.settings.fused:
+            _fuse(network)
         return network
 
     def size(self, batch: Pairs) -> int:
         return batch.groups
 
     def batches(self, epoch: int, seed: int) -> LazyBatches[Pairs]:
-        chance = random.Random(seed_of("reader", seed, epoch))
-        valid, source = self._material.numbers("valid"), self._material.numbers("source")
-        gold = self._material.numbers("gold")
-        groups: list[tuple[int, list[int]]] = []
-        for number in range(len(valid)):
-            if valid[number] or chance.random() >= self.settings.shares.get(source[number], 1.0):
-                continue
-            others = self._material.others(number)
-            wanted = self.settings.negatives + (gold[number] < 0)
-            drawn = chance.sample(others, min(wanted, len(others)))
-            groups.append((number, [gold[number], *drawn] if gold[number] >= 0 else drawn))
-        groups = [group for group in groups if group[1]]
-        lengths = self._lengths(groups)
-        totals = [max(length) * len(length) for length in lengths]
-        plan = bucketed(totals, epoch=epoch, seed=seed, tokens=self.settings.tokens)
-        titles = [chance.random() >= self.settings.title_dropout for _ in groups]
-
-        def make(places: Sequence[int]) -> Pairs:
-            return self._pairs([groups[place] for place in places], [titles[place] for place in places])
-
-        return LazyBatches(plan, make)
+        chance = numpy.random.default_rng(seed_of("reader", seed, epoch))
+        valid, source = self._material.column("valid"), self._material.column("source")
+        shares = numpy.array([self.settings.shares.get(kind, 1.0) for kind in range(int(source.max()) + 1)])
+        chosen = numpy.flatnonzero((valid == 0) & (chance.random(len(valid)) < shares[source]))
+        plan = self._drawn(chosen, chance)
+        longest = numpy.maximum.reduceat(self._lengths(plan), plan.until[:-1])
+        pieces = numpy.diff(plan.until).tolist()
+        cut = bucketed(longest.tolist(), epoch=epoch, seed=seed, tokens=self.settings.tokens, pieces=pieces)
+        return LazyBatches(cut, lambda places: self._pairs(plan, numpy.array(places)))
 
     def loss(self, model: ReaderNetwork, batch: Pairs) -> tuple[Tensor, Mapping[str, Tensor | float]]:
         settings = self.settings
+        self._move(batch.question.device)
         sequences = assembled(self._material.on(batch.question.device), batch, settings)
-        output = self._read(model, sequences, self._own_tokens)
+        states, output = self._read(model, sequences, self._own_tokens)
         starts, ends = _gold_masks(batch, sequences)
         span = span_loss(output, starts, ends, batch.group, batch.groups)
         point = relevance_loss(output.relevance, batch.relevant, batch.group, batch.groups, "point")
         order = relevance_loss(output.relevance, batch.relevant, batch.group, batch.groups, "list")
         total = span + settings.relevance * (point + order)
         parts: dict[str, Tensor | float] = {"span": span.detach(), "relevance": (point + order).detach()}
-        if self._teacher is not None and settings.distillation:
-            with torch.no_grad():
-                told = self._read(self._teacher.to(batch.question.device), sequences, self._teacher_tokens)
+        if self._teacher is None:
+            return total, parts
+        with torch.no_grad():
+            known, told = self._read(self._teacher, sequences, self._teacher_tokens)
+        if settings.distillation:
             learned = distillation_loss(
                 output, told, sequences.passage, batch.group, batch.groups, settings.temperature
             )
             soft = relevance_loss(output.relevance, torch.sigmoid(told.relevance), batch.group, batch.groups, "point")
             total = total + settings.distillation * (learned + settings.relevance * soft)
             parts |= {"distillation": learned.detach(), "soft relevance": soft.detach()}
+        if isinstance(model, Pupil):
+            matched = state_loss(model, states, known, sequences.mask)
+            total = total + settings.states * matched
+            parts["states"] = matched.detach()
         return total, parts
 
     def evaluate(self, model: ReaderNetwork) -> Mapping[str, float]:
         """Token-level exact match and F1 on whole paragraphs; on ten passages, whether the gold one comes first."""
         device = next(model.parameters()).device
+        self._move(device)
         valid, source = self._material["valid"], self._material["source"]
         gold = self._material["gold"]
         paragraphs = _some(torch.where((valid == 1) & (source == SQUAD))[0], self.settings.valid_paragraphs)
@@ -264,63 +295,103 @@ class ReaderTask:
 
     # Inside.
 
-    def _read(self, network: ReaderNetwork, sequences: Sequences, tokens: Tensor | None) -> ReaderOutput:
-        read = sequences.tokens if tokens is None else tokens.to(sequences.tokens.device)[sequences.tokens]
-        output: ReaderOutput = network(read, sequences.mask, sequences.passage, sequences.types)
-        return output
+    def _move(self, device: torch.device) -> None:
+        """The teacher and the token maps go where the microbatches are."""
+        if device != self._device:
+            self._device = device
+            self._teacher = self._teacher.to(device) if self._teacher is not None else None
+            self._teacher_tokens = self._teacher_tokens.to(device) if self._teacher_tokens is not None else None
+            self._own_tokens = self._own_tokens.to(device) if self._own_tokens is not None else None
 
-    def _lengths(self, groups: Sequence[tuple[int, Sequence[int]]]) -> list[list[int]]:
+    def _read(
+        self, network: ReaderNetwork, sequences: Sequences, tokens: Tensor | None
+    ) -> tuple[list[Tensor], ReaderOutput]:
+        read = sequences.tokens if tokens is None else tokens[sequences.tokens]
+        states = network.encoder.states(read, sequences.mask, sequences.types)
+        return states, network.answer(states[-1], sequences.passage)
+
+    def _drawn(self, chosen: Numbers, chance: numpy.random.Generator) -> _Plan:
+        """The chosen examples with some of their hard passages, drawn anew each epoch."""
+        until, others = self._material.column("others_until"), self._material.column("others")
+        gold = self._material.column("gold")[chosen]
+        counts = numpy.diff(until)[chosen]
+        place = numpy.repeat(numpy.arange(len(chosen)), counts)  # which chosen example a hard passage belongs to
+        hard = others[_ranges(until[:-1][chosen], counts)]
+        mixed = numpy.lexsort((chance.random(len(place)), place))
+        wanted = self.settings.negatives + (gold < 0)
+        kept = numpy.arange(len(place)) - numpy.repeat(numpy.cumsum(counts) - counts, counts) < wanted[place]
+        hard, place = hard[mixed][kept], place[kept]  # `place` is sorted, so `mixed` leaves it as it is
+        return self._plan(
+            chosen,
+            numpy.concatenate([numpy.flatnonzero(gold >= 0), place]),
+            numpy.concatenate([gold[gold >= 0], hard]),
+            lambda questions: chance.random(questions) >= self.settings.title_dropout,
+        )
+
+    def _plan(self, examples: Numbers, place: Numbers, passage: Numbers, titled: Callable[[int], Numbers]) -> _Plan:
+        """Pairs in the order of their examples, by `place` among them; examples without any passage are left out."""
+        order = numpy.argsort(place, kind="stable")
+        place, passage = place[order], passage[order]
+        example = examples[place]
+        begins = numpy.flatnonzero(numpy.diff(place, prepend=-1))
+        return _Plan(
+            example=example,
+            passage=passage,
+            relevant=passage == self._material.column("gold")[example],
+            until=numpy.append(begins, len(place)),
+            titled=titled(len(begins)),
+        )
+
+    def _given(self, groups: Sequence[tuple[int, Sequence[int]]]) -> Pairs:
+        """A microbatch of these examples with these passages, titles shown."""
+        plan = self._plan(
+            numpy.array([number for number, _ in groups]),
+            numpy.repeat(numpy.arange(len(groups)), [len(passages) for _, passages in groups]),
+            numpy.array([other for _, passages in groups for other in passages]),
+            lambda questions: numpy.ones(questions, bool),
+        )
+        return self._pairs(plan, numpy.arange(len(groups)))
+
+    def _lengths(self, plan: _Plan, pairs: Numbers | None = None) -> Numbers:
         """Tokens of every pair, with its title, at most `max_tokens`."""
-        question, passage = self._material.lengths("question"), self._material.lengths("passage")
-        title, titles = self._material.lengths("title"), self._material.numbers("passage_title")
-        asked = self._material.numbers("question")
-        most, longest = self.settings.max_tokens, self.settings.max_question
-        return [
-            [
-                min(most, min(question[asked[number]], longest) + title[titles[other]] + passage[other] + 4)
-                for other in passages
-            ]
-            for number, passages in groups
-        ]
+        example, passage = (plan.example, plan.passage) if pairs is None else (plan.example[pairs], plan.passage[pairs])
+        asked = self._lengths_of["question"][self._material.column("question")[example]]
+        named = self._lengths_of["title"][self._material.column("passage_title")[passage]]
+        told = self._lengths_of["passage"][passage]
+        whole: Numbers = numpy.minimum(asked, self.settings.max_question) + named + told + 4
+        return numpy.minimum(whole, self.settings.max_tokens)
 
-    def _pairs(self, groups: Sequence[tuple[int, Sequence[int]]], titled: Sequence[bool]) -> Pairs:
-        asked, gold = self._material.numbers("question"), self._material.numbers("gold")
-        question: list[int] = []
-        passage: list[int] = []
-        shown: list[bool] = []
-        group: list[int] = []
-        relevant: list[bool] = []
-        golds: list[tuple[int, int, int]] = []
-        for place, ((number, passages), title) in enumerate(zip(groups, titled, strict=True)):
-            for other in passages:
-                right = other == gold[number]
-                if right:
-                    golds += [(len(question), first, last) for first, last in self._material.spans(number)]
-                question.append(asked[number])
-                passage.append(other)
-                shown.append(title)
-                group.append(place)
-                relevant.append(right)
+    def _pairs(self, plan: _Plan, questions: Numbers) -> Pairs:
+        counts = plan.until[questions + 1] - plan.until[questions]
+        pairs = _ranges(plan.until[questions], counts)
+        example, passage, relevant = plan.example[pairs], plan.passage[pairs], plan.relevant[pairs]
+        until, spans = self._material.column("spans_until"), self._material.column("spans")
+        right = numpy.flatnonzero(relevant)
+        golds = until[example[right] + 1] - until[example[right]]
+        places = spans[_ranges(until[example[right]], golds)]
+        longest = int(self._lengths(plan, pairs).max())
         return Pairs(
-            torch.tensor(question),
-            torch.tensor(passage),
-            torch.tensor(shown),
-            torch.tensor(group),
-            torch.tensor(golds, dtype=torch.long).reshape(-1, 3),
-            torch.tensor(relevant),
-            len(groups),
-            max(max(lengths) for lengths in self._lengths(groups)),
+            question=torch.from_numpy(self._material.column("question")[example].astype(numpy.int64)),
+            passage=torch.from_numpy(passage.astype(numpy.int64)),
+            titled=torch.from_numpy(numpy.repeat(plan.titled[questions], counts)),
+            group=torch.from_numpy(numpy.repeat(numpy.arange(len(questions)), counts)),
+            gold=torch.from_numpy(
+                numpy.column_stack([numpy.repeat(right, golds), places]).astype(numpy.int64).reshape(-1, 3)
+            ),
+            relevant=torch.from_numpy(relevant),
+            groups=len(questions),
+            length=min(-(-longest // _ALIGNED) * _ALIGNED, self.settings.max_tokens),
         )
 
     def _span_scores(self, model: ReaderNetwork, numbers: Sequence[int], device: torch.device) -> tuple[float, float]:
         exact = overlap = 0.0
-        gold, lengths = self._material.numbers("gold"), self._material.lengths("passage")
+        gold, lengths = self._material.column("gold").tolist(), self._lengths_of["passage"].tolist()
         ordered = sorted(numbers, key=lambda number: lengths[gold[number]])
         for begin in range(0, len(ordered), 64):
             some = ordered[begin : begin + 64]
-            pairs = moved(self._pairs([(number, [gold[number]]) for number in some], [True] * len(some)), device)
+            pairs = moved(self._given([(number, [gold[number]]) for number in some]), device)
             sequences = assembled(self._material.on(device), pairs, self.settings)
-            output = self._read(model, sequences, self._own_tokens)
+            _, output = self._read(model, sequences, self._own_tokens)
             found = best_spans(output.start, output.end, 30, 1)
             starts = (found.start[:, 0] - sequences.first).tolist()
             ends = (found.end[:, 0] - sequences.first).tolist()
@@ -332,13 +403,13 @@ class ReaderTask:
 
     def _gold_first(self, model: ReaderNetwork, numbers: Sequence[int], device: torch.device) -> float:
         right = 0
-        gold = self._material.numbers("gold")
+        gold = self._material.column("gold").tolist()
         for begin in range(0, len(numbers), 16):
             some = numbers[begin : begin + 16]
             groups = [(number, [gold[number], *self._material.others(number)]) for number in some]
-            pairs = moved(self._pairs(groups, [True] * len(groups)), device)
+            pairs = moved(self._given(groups), device)
             sequences = assembled(self._material.on(device), pairs, self.settings)
-            relevance = self._read(model, sequences, self._own_tokens).relevance.tolist()
+            relevance = self._read(model, sequences, self._own_tokens)[1].relevance.tolist()
             at = 0
             for _, passages in groups:
                 right += max(relevance[at : at + len(passages)]) == relevance[at]
@@ -348,16 +419,22 @@ class ReaderTask:
 
 def _gold_masks(batch: Pairs, sequences: Sequences) -> tuple[Tensor, Tensor]:
     """True where an answer starts, and where one ends; answers beyond the cut are lost."""
-    starts = torch.zeros_like(sequences.mask)
-    ends = torch.zeros_like(sequences.mask)
-    if len(batch.gold):
-        pair, first, last = batch.gold.unbind(1)
-        begin = sequences.first[pair]
-        fits = begin + last < batch.length
-        pair, first, last, begin = pair[fits], first[fits], last[fits], begin[fits]
-        starts[pair, begin + first] = True
-        ends[pair, begin + last] = True
-    return starts & sequences.passage, ends & sequences.passage
+    pair, first, last = batch.gold.unbind(1)
+    begin = sequences.first[pair]
+    fits = (begin + last < batch.length).float()
+    most = batch.length - 1
+
+    def marked(place: Tensor) -> Tensor:  # added up rather than picked out: the device need not be waited for
+        count = torch.zeros(sequences.mask.shape, device=fits.device)
+        return count.index_put((pair, (begin + place).clamp(max=most)), fits, accumulate=True) > 0
+
+    return marked(first) & sequences.passage, marked(last) & sequences.passage
+
+
+def _fuse(network: ReaderNetwork) -> None:
+    for layer in network.encoder.layers:
+        assert isinstance(layer, EncoderLayer)
+        layer.fuse()
 
 
 def _overlap(a: int, b: int, c: int, d: int) -> float:
