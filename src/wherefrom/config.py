@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -163,7 +163,7 @@ def resolve(toml: Path | None = None, overrides: Iterable[str] = (), base: Setti
     """The settings in force: `base` (or the defaults), then the TOML file, then each `section.name=value`."""
     settings = base or Settings()
     if toml is not None:
-        settings = from_mapping(_read_toml(toml), settings, origin=str(toml))
+        settings = from_mapping(read_toml(toml), settings, origin=str(toml))
     for override in overrides:
         settings = with_override(settings, override)
     return settings
@@ -171,7 +171,7 @@ def resolve(toml: Path | None = None, overrides: Iterable[str] = (), base: Setti
 
 def from_mapping(values: Mapping[str, object], base: Settings | None = None, origin: str = "") -> Settings:
     """`base` with the values of a nested mapping, as a TOML file gives it."""
-    return _updated(base or Settings(), values, prefix="", origin=origin)
+    return updated(base or Settings(), values, origin)
 
 
 def to_mapping(settings: Settings) -> dict[str, dict[str, Any]]:
@@ -195,14 +195,12 @@ def with_override(settings: Settings, override: str) -> Settings:
         guess = _suggestion(name, list(names(settings)))
         raise SettingsError(f"{name or override!r} is not a setting{guess or '; write section.name=value'}")
     section, setting = name.split(".")
-    return _updated(settings, {section: {setting: _Written(text.strip())}}, prefix="", origin="")
+    return updated(settings, {section: {setting: _Written(text.strip())}})
 
 
 def names(settings: Settings | None = None) -> Iterator[str]:
     """Every setting's full name, such as `split.words`."""
-    for section, values in to_mapping(settings or Settings()).items():
-        for name in values:
-            yield f"{section}.{name}"
+    return _names_in(settings or Settings(), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,34 +213,48 @@ class _Written:
 _Section = TypeVar("_Section")
 
 
-def _updated(base: _Section, values: Mapping[str, object], prefix: str, origin: str) -> _Section:
+def updated(base: _Section, values: Mapping[str, object], origin: str = "") -> _Section:
+    """`base`, any dataclass of settings or of sections of them, with the values of a nested mapping."""
+    return _updated(base, values, "", origin, list(_names_in(base, "")))
+
+
+def _names_in(section: object, prefix: str) -> Iterator[str]:
+    for setting in fields(section):  # type: ignore[arg-type]
+        value = getattr(section, setting.name)
+        if is_dataclass(value):
+            yield from _names_in(value, f"{prefix}{setting.name}.")
+        else:
+            yield f"{prefix}{setting.name}"
+
+
+def _updated(base: _Section, values: Mapping[str, object], prefix: str, origin: str, known: Sequence[str]) -> _Section:
     hints = get_type_hints(type(base))
     changes: dict[str, Any] = {}
     for name, value in values.items():
         full = f"{prefix}{name}"
         where = f" (in {origin})" if origin else ""
         if name not in hints:
-            raise SettingsError(f"{full} is not a setting{_suggested(full, prefix, hints)}{where}")
+            raise SettingsError(f"{full} is not a setting{_suggested(full, prefix, hints, known)}{where}")
         current = getattr(base, name)
         if is_dataclass(current):
             if not isinstance(value, Mapping):
                 raise SettingsError(f"{full} is a section of settings, not a value{where}")
-            changes[name] = _updated(current, value, prefix=f"{full}.", origin=origin)
+            changes[name] = _updated(current, value, f"{full}.", origin, known)
         else:
             changes[name] = _checked(full, value, hints[name], where)
     return replace(base, **changes)  # type: ignore[type-var]
 
 
-def _suggested(full: str, prefix: str, siblings: Iterable[str]) -> str:
+def _suggested(full: str, prefix: str, siblings: Iterable[str], known: Sequence[str]) -> str:
     """`; did you mean ...?`: a neighbour of the same section first, then any setting at all."""
     local = difflib.get_close_matches(full.removeprefix(prefix), list(siblings), n=1)
     if local:
         return f"; did you mean {prefix}{local[0]}?"
     last = full.rpartition(".")[2]
-    elsewhere = [name for name in names() if name.rpartition(".")[2] == last]
+    elsewhere = [name for name in known if name.rpartition(".")[2] == last]
     if elsewhere:
-        return f"; did you mean {elsewhere[0]}?"
-    return _suggestion(full, list(names())) or "; `wherefrom config` lists them all"
+        return f"; did you mean {difflib.get_close_matches(full, elsewhere, n=1, cutoff=0.0)[0]}?"
+    return _suggestion(full, known) or ("; `wherefrom config` lists them all" if known == list(names()) else "")
 
 
 def _suggestion(given: str, known: Iterable[str]) -> str:
@@ -264,6 +276,11 @@ def _checked(name: str, value: object, hint: Any, where: str) -> object:
             guess = _suggestion(str(given), choices)
             raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {given!r}{guess}{where}")
         return given
+    if get_origin(hint) is Mapping:
+        key, each = get_args(hint)
+        return _checked_mapping(name, value, key, each, where)
+    if get_origin(hint) is tuple:
+        return _checked_list(name, value, get_args(hint), where)
     if isinstance(value, _Written):
         value = _parsed(value.text, hint)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
@@ -271,6 +288,30 @@ def _checked(name: str, value: object, hint: Any, where: str) -> object:
     if type(value) is not hint:
         raise SettingsError(f"{name} must be {_KIND_NAMES[hint]}, not {value!r}{where}")
     return value
+
+
+def _checked_mapping(name: str, value: object, key: Any, each: Any, where: str) -> dict[object, object]:
+    """A table such as {"encoder." = 3e-4}; where keys are numbers, TOML has them as text."""
+    if not isinstance(value, Mapping):
+        raise SettingsError(f"{name} must be a table, not {value!r}{where}")
+    found: dict[object, object] = {}
+    for written, inside in value.items():
+        try:
+            found[key(written)] = _checked(f"{name}.{written}", inside, each, where)
+        except ValueError:
+            raise SettingsError(f"{name}.{written}: {written!r} must be {_KIND_NAMES[key]}{where}") from None
+    return found
+
+
+def _checked_list(name: str, value: object, each: tuple[Any, ...], where: str) -> tuple[object, ...]:
+    """A list such as [[2, 4], [5, 11]], of any length or of a fixed one."""
+    if not isinstance(value, list | tuple):
+        raise SettingsError(f"{name} must be a list, not {value!r}{where}")
+    if each[-1] is Ellipsis:
+        each = each[:1] * len(value)
+    if len(value) != len(each):
+        raise SettingsError(f"{name} must be a list of {len(each)}, not {value!r}{where}")
+    return tuple(_checked(name, inside, hint, where) for inside, hint in zip(value, each, strict=True))
 
 
 def _parsed(text: str, hint: type) -> object:
@@ -283,7 +324,8 @@ def _parsed(text: str, hint: type) -> object:
         return text
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """A settings file as a nested mapping."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

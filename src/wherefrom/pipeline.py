@@ -161,10 +161,10 @@ def _lexical_judge(settings: Settings, _network: _Network) -> Judge:
     return LexicalJudge(settings.index.language)
 
 
-def _calibrated_judge(_settings: Settings, network: _Network) -> Judge:
+def _calibrated_judge(settings: Settings, network: _Network) -> Judge:
     from wherefrom.judge.calibrated import CalibratedJudge
 
-    return CalibratedJudge(network.session)
+    return CalibratedJudge(network.session, settings.index.language)
 
 
 def _verbatim_writer() -> Writer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import shutil
 from pathlib import Path
 
@@ -15,16 +17,17 @@ import torch
 
 from contracts.material import HITS, QUESTIONS, passage
 from contracts.stages import JudgeContract, RankerContract, ReaderContract
-from runtime.tiny_reader import network, write
+from runtime.tiny_reader import JUDGE, network, write
 from wherefrom import Library
 from wherefrom.config import resolve
-from wherefrom.judge.calibrated import CalibratedJudge, features
+from wherefrom.features.overlap import Stems
+from wherefrom.judge.calibrated import NAMES, CalibratedJudge, between, features
 from wherefrom.rank.reader import ReaderRanker
 from wherefrom.read.span import SpanReader, best_spans
-from wherefrom.runtime.reader import ReaderSession
+from wherefrom.runtime.reader import ReaderSession, Reading
 from wherefrom.runtime.weights import Weights, WeightsError
 from wherefrom.stages import Judge, Ranker, Reader
-from wherefrom.types import Document, Hit, Question
+from wherefrom.types import Candidate, Document, Hit, Question
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +132,60 @@ def test_spans_by_hand() -> None:
 
 
 def test_without_anything_read_there_are_no_features() -> None:
-    assert features([], []) is None
+    assert features("who?", [], [], [], Stems("english")) is None
+
+
+def reading(relevance: float, no_answer: float) -> Reading:
+    nothing = numpy.zeros(0, numpy.float32)
+    return Reading(relevance, no_answer, (), nothing, nothing)
+
+
+def test_features_by_hand() -> None:
+    first, second = passage("p#0", "Marta fixed the boiler in May."), passage("p#1", "The boiler hums.")
+    hits = [Hit(first, 2.0), Hit(second, 1.0)]
+    said = [
+        Candidate("May", first, 26, 29, -0.5, {"span": -0.75}),
+        Candidate("in May", first, 23, 29, -2.0, {"span": -2.5}),
+        Candidate("hums", second, 11, 15, -3.0, {"span": -4.0}),
+    ]
+    stems = Stems("english")
+    found = features("When was the boiler fixed?", hits, [reading(30.0, 1.0), reading(-2.0, 1.0)], said, stems)
+    assert found is not None
+    named = dict(zip(NAMES, found, strict=True))
+    assert (named["relevance"], named["other relevance"]) == (12.0, -2.0)  # the first is bounded
+    assert (named["span"], named["margin"]) == (pytest.approx(-0.75), 1.5)
+    assert (named["same passage"], named["coverage"]) == (1.0, 1.0)  # `boiler` and `fixed` both stand near
+    elsewhere = features("When was the boiler sold?", hits, [reading(0.0, 1.0), reading(1.0, 1.0)], said, stems)
+    assert elsewhere is not None
+    named = dict(zip(NAMES, elsewhere, strict=True))
+    assert named["same passage"] == 0.0
+    assert named["coverage"] == pytest.approx(math.log(3 / 2.5) / (math.log(3 / 2.5) + math.log(3 / 0.5)))
+
+
+def test_an_answer_found_twice_is_not_doubted_for_it() -> None:
+    once, again = passage("p#0", "Fixed in May."), passage("p#1", "It was in May, too.")
+    both = [Candidate("May", once, 9, 12, -1.0, {"span": -1.0}), Candidate("May", again, 10, 13, -1.5, {"span": -1.5})]
+    hits, readings = [Hit(once, 2.0), Hit(again, 1.0)], [reading(3.0, 1.0), reading(2.5, 1.0)]
+    twice = features("When?", hits, readings, both, Stems("english"))
+    alone = features("When?", hits[:1], readings[:1], both[:1], Stems("english"))
+    assert twice is not None
+    assert alone is not None
+    assert twice[:2] == alone[:2] == (3.0, -6.0)
+    assert twice[2] == pytest.approx(math.log(math.exp(-1.0) + math.exp(-1.5)))
+    assert twice[3:] == alone[3:]
+
+
+def test_chances_follow_the_knots_where_there_are_some(weights: Path, tmp_path: Path) -> None:
+    assert between([(-1.0, 0.1), (1.0, 0.5), (3.0, 0.9)], 0.0) == pytest.approx(0.3)
+    assert [between([(-1.0, 0.1), (1.0, 0.5)], logit) for logit in (-9.0, -1.0, 1.0, 9.0)] == [0.1, 0.1, 0.5, 0.5]
+    assert between([(0.0, 0.4)], 5.0) == 0.4
+    folder = tmp_path / "weights"
+    shutil.copytree(weights, folder)
+    (folder / "judge.json").write_text(json.dumps({**JUDGE, "knots": [[-1e6, 0.25], [1e6, 0.25]]}))
+    judge = CalibratedJudge(ReaderSession(Weights(folder), threads=1))
+    hits = [[Hit(passage("p#0", "the boat"), 1.0)]]
+    said = [[Candidate("boat", hits[0][0].passage, 4, 8, 1.0)]]
+    assert judge.judge([Question("", "what?")], hits, said) == [0.25]
 
 
 def test_a_library_answers_through_the_network(weights: Path, tmp_path: Path) -> None:

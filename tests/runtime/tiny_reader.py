@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
+from wherefrom.judge.calibrated import NAMES
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.reader import HeadSettings, ReaderNetwork
 from wherefrom.train.export import to_onnx
@@ -16,17 +17,8 @@ from wherefrom.train.seeds import seed_everything
 ENCODER = EncoderSettings("bert", 300, 16, 2, 2, 32, 128, types=2)
 LETTERS = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
 SETTINGS = "max_tokens = 96\nmax_question = 24\nwindow_overlap = 16\nclassify = 1\nseparate = 2\npadding = 0\n"
-JUDGE = {
-    "bias": -1.0,
-    "terms": {
-        "relevance": [1.0, 0.0, 1.0],
-        "second relevance": [0.0, 0.0, 1.0],
-        "no answer": [-0.5, 0.0, 1.0],
-        "span": [0.2, 0.0, 1.0],
-        "margin": [0.1, 0.0, 1.0],
-        "agreement": [0.3, 0.0, 1.0],
-    },
-}
+WEIGHTS = {"relevance": 1.0, "span": 0.2, "margin": 0.1, "coverage": 0.3}
+JUDGE = {"bias": -1.0, "terms": {name: [WEIGHTS.get(name, 0.0), 0.0, 1.0] for name in NAMES}}
 
 
 def tokenizer() -> Tokenizer:

@@ -236,6 +236,8 @@ def test_prepare_joins_squad_with_the_ten_passages(tmp_path: Path) -> None:
     file = tmp_path / "tokenizer.json"
     tokenizer().save(str(file))
     counts = prepare(data, tmp_path / "ten", file, tmp_path / "reader.safetensors")
+    prepare(data, tmp_path / "ten", file, tmp_path / "again.safetensors")
+    assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "reader.safetensors").read_bytes()
     tensors = load_file(tmp_path / "reader.safetensors")
     with gzip.open(tmp_path / "ten" / "train.jsonl.gz", "rt") as lines:
         train = sum(1 for _ in lines)

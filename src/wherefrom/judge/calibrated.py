@@ -1,28 +1,46 @@
 """The chance that the passages answer the question: logistic regression on what the reader network says, calibrated.
 
 Fitted on questions that the network was not trained on, so that of all questions with chance 0.8 about 80 % are
-answerable. It needs the weights `reader`, which come with wherefrom.
+answerable. It needs the weights `reader`, which come with wherefrom; `train/calibrate.py` fits it.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from wherefrom.errors import WherefromError
+from wherefrom.features.overlap import Stems, coverage, rarity
 from wherefrom.runtime.reader import ReaderSession, Reading
 from wherefrom.types import Candidate, Hit, Question
 
-NAMES = ("relevance", "second relevance", "no answer", "span", "margin", "agreement")
+NAMES = ("relevance", "other relevance", "span", "margin", "same passage", "coverage")
 _BOUND = 12.0  # logits beyond this say no more
+_NOTHING = -6.0  # relevance of a passage that has nothing to do with the question
+_NEAR = 150  # characters around the best span in which the question's words are looked for: about two sentences
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """`judge.json`, read."""
+
+    bias: float
+    terms: tuple[tuple[float, float, float], ...]  # weight, centre and scale of each feature
+    knots: tuple[tuple[float, float], ...]  # (logit, chance), rising; () where the logistic's chances are used
 
 
 class CalibratedJudge:
-    """Reads `judge.json` beside the network: a weight for each feature, after centring and scaling."""
+    """Reads `judge.json` beside the network: a weight for each feature, after centring and scaling.
 
-    def __init__(self, session: ReaderSession) -> None:
+    Where it holds `knots` the chance is read off the line through them, else it is the logistic function's.
+    """
+
+    def __init__(self, session: ReaderSession, language: str = "english") -> None:
         self._session = session
-        self._fitted: tuple[float, list[tuple[float, float, float]]] | None = None
+        self._stems = Stems(language)
+        self._fitted: _Fitted | None = None
 
     def judge(
         self,
@@ -30,58 +48,100 @@ class CalibratedJudge:
         hits: Sequence[Sequence[Hit]],
         candidates: Sequence[Sequence[Candidate]],
     ) -> list[float]:
+        return [self._chance(found) for found in self.features(questions, hits, candidates)]
+
+    def features(
+        self,
+        questions: Sequence[Question],
+        hits: Sequence[Sequence[Hit]],
+        candidates: Sequence[Sequence[Candidate]],
+    ) -> list[tuple[float, ...] | None]:
+        """What the judge looks at, question by question."""
         readings = self._session.read(
             [question.text for question in questions], [[hit.passage for hit in found] for found in hits]
         )
-        return [self._chance(features(read, found)) for read, found in zip(readings, candidates, strict=True)]
+        return [
+            features(question.text, found, seen, said, self._stems)
+            for question, found, seen, said in zip(questions, hits, readings, candidates, strict=True)
+        ]
 
     def _chance(self, found: tuple[float, ...] | None) -> float:
         if found is None:
             return 0.0
-        bias, terms = self._weights()
-        logit = bias + sum(
-            weight * (value - centre) / scale for value, (weight, centre, scale) in zip(found, terms, strict=True)
+        fitted = self._read()
+        logit = fitted.bias + sum(
+            weight * (value - centre) / scale
+            for value, (weight, centre, scale) in zip(found, fitted.terms, strict=True)
         )
+        if fitted.knots:
+            return between(fitted.knots, logit)
         return 1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, logit))))
 
-    def _weights(self) -> tuple[float, list[tuple[float, float, float]]]:
+    def _read(self) -> _Fitted:
         if self._fitted is None:
             saved = self._session.weights.json("judge.json")
             try:
                 terms = [tuple(map(float, saved["terms"][name])) for name in NAMES]
-                self._fitted = float(saved["bias"]), [(a, b, c) for a, b, c in terms]
-            except (KeyError, TypeError, ValueError) as error:
+                knots = [tuple(map(float, knot)) for knot in saved.get("knots", ())]
+                self._fitted = _Fitted(
+                    float(saved["bias"]), tuple((a, b, c) for a, b, c in terms), tuple((a, b) for a, b in knots)
+                )
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise WherefromError(
                     f"{self._session.weights.folder / 'judge.json'} is not a fitted judge ({error}); "
-                    "install wherefrom again"
+                    "install wherefrom again, or fit it with `wherefrom train reader --stage judge`"
                 ) from error
         return self._fitted
 
 
-def features(readings: Sequence[Reading], candidates: Sequence[Candidate]) -> tuple[float, ...] | None:
+def features(
+    question: str, hits: Sequence[Hit], readings: Sequence[Reading], candidates: Sequence[Candidate], stems: Stems
+) -> tuple[float, ...] | None:
     """What the judge looks at, in the order of NAMES; None where there is nothing to look at.
 
-    relevance: the best passage's logit, and the second best's. no answer: -log sum exp(-n), as in training. span: the
-    best candidate's log probability. margin: its lead over the next different answer. agreement: the share of the best
-    five candidates that say the same.
+    relevance: the best passage's logit. other relevance: that of the best passage that does not say the same. span: the
+    log probability of the best candidate and all that say the same. margin: the best candidate's lead over the next
+    different answer. same passage: whether the most relevant passage says it. coverage: how much of the question's
+    words, the rarer the more, stands around the best candidate.
+
+    Nothing here counts passages or punishes an answer for being found twice, as it is in libraries: the judge is fitted
+    on sets in which only one of ten passages holds the answer, and would learn just that.
     """
     if not readings or not candidates:
         return None
-    relevance = sorted((_bounded(reading.relevance) for reading in readings), reverse=True)
-    no_answer = [_bounded(reading.no_answer) for reading in readings]
-    lowest = min(no_answer)
-    slot = lowest - math.log(sum(math.exp(lowest - value) for value in no_answer))
     best = candidates[0]
     said = best.text.casefold()
-    other = next((c.score for c in candidates if c.text.casefold() != said), best.score - _BOUND)
+    alike = [c.features.get("span", c.score) for c in candidates if c.text.casefold() == said]
+    next_best = next((c.score for c in candidates if c.text.casefold() != said), best.score - _BOUND)
+    first, top = max(zip(hits, readings, strict=True), key=lambda pair: pair[1].relevance)
+    silent = [
+        reading.relevance
+        for hit, reading in zip(hits, readings, strict=True)
+        if said not in hit.passage.text.casefold()
+    ]
     return (
-        relevance[0],
-        relevance[1] if len(relevance) > 1 else -_BOUND,
-        slot,
-        max(best.features.get("span", best.score), -_BOUND),
-        min(best.score - other, _BOUND),
-        sum(c.text.casefold() == said for c in candidates[:5]) / min(len(candidates), 5),
+        _bounded(top.relevance),
+        min(max(_NOTHING, *silent), _BOUND) if silent else _NOTHING,
+        max(alike[0] + math.log(sum(math.exp(span - alike[0]) for span in alike)), -_BOUND),
+        min(best.score - next_best, _BOUND),
+        float(said in first.passage.text.casefold()),
+        _coverage(question, hits, best, stems),
     )
+
+
+def between(knots: Sequence[tuple[float, float]], logit: float) -> float:
+    """The chance on the line between knots (logit, chance); beyond the first and the last, theirs."""
+    after = bisect_right(knots, logit, key=lambda knot: knot[0])
+    if after == 0 or after == len(knots):
+        return knots[max(after - 1, 0)][1]
+    (low, begin), (high, end) = knots[after - 1], knots[after]
+    return begin + (end - begin) * (logit - low) / (high - low)
+
+
+def _coverage(question: str, hits: Sequence[Hit], best: Candidate, stems: Stems) -> float:
+    passages = [frozenset(stems(f"{hit.passage.title}\n{hit.passage.text}")) for hit in hits]
+    near = best.passage.text[max(best.start - _NEAR, 0) : best.end + _NEAR]
+    return coverage(rarity(stems(question), passages), frozenset(stems(f"{best.passage.title}\n{near}")))
 
 
 def _bounded(value: float) -> float:

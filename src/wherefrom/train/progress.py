@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -45,3 +46,25 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60}m{whole % 60:02d}s"
     return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+
+
+def paced(what: str, say: Callable[[str], None], every: float = 10.0) -> Callable[[int, int], None]:
+    """A function to call with (done, total): says now and then how many are done, how fast and how long still.
+
+    The first call is the beginning: what was done before it does not count for the pace.
+    """
+    first: tuple[float, int] | None = None
+    last = 0.0
+
+    def report(done: int, total: int) -> None:
+        nonlocal first, last
+        now = time.monotonic()
+        if first is None:
+            first, last = (now, done), now
+        elif now - last >= every or done == total:
+            last = now
+            rate = (done - first[1]) / max(now - first[0], 1e-9)
+            left = f", {duration((total - done) / rate)} left" if rate and done < total else ""
+            say(f"{what}: {done:,} of {total:,}, {rate:.3g}/s{left}")
+
+    return report

@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,7 +119,7 @@ class Material:
             tensors[f"{name}_tokens"] = numpy.array(texts.tokens, numpy.int16)  # wordpiece ids stay below 32,768
             tensors[f"{name}_starts"] = numpy.array(texts.starts, numpy.int32)
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(tensors, path, facts)
+        save_file(tensors, path, {"about": json.dumps(facts)})  # one entry: several are written in no fixed order
         return {"examples": len(rows.question), "passages": len(self._passage_titles), "left out": self.left_out}
 
     def _encoded(self, text: str) -> list[int]:
@@ -161,10 +161,10 @@ def prepare(
     tokenizer.no_truncation()
     tokenizer.no_padding()
     material = Material(tokenizer)
-    titles = dict(_wikipedia_titles(data))
+    titles = dict(wikipedia_titles(data))
     for split in ("valid", "train"):
         report(f"squad and ten-passages, {split}")
-        rows = {row["source_id"]: row for row in _rows(ten_passages / f"{split}.jsonl.gz")}
+        rows = {row["source_id"]: row for row in rows_of(ten_passages / f"{split}.jsonl.gz")}
         for example in squad.load(data / "squad", split):
             _add_squad(material, example, rows[example.question.id], titles, split == "valid")
     report("quoref, nq, wikiqa")
@@ -187,7 +187,7 @@ def prepare(
 
 def _add_squad(material: Material, example: Example, row: dict[str, Any], titles: dict[str, str], valid: bool) -> None:
     """The question over its whole paragraph, and over the ten retrieved passages, gold among them or not."""
-    ten = [_passage_of(passage, titles) for passage in row["passages"]]
+    ten = [passage_of(passage, titles) for passage in row["passages"]]
     right = [bool(passage["is_selected"]) for passage in row["passages"]]
     others = [passage for passage, gold in zip(ten, right, strict=True) if not gold]
     paragraph = example.passages[0]
@@ -216,20 +216,22 @@ def _add_located(material: Material, source: str, example: Example) -> None:
             material.add(source, example.question.text, passage, found, (), valid=False)
 
 
-def _passage_of(passage: dict[str, Any], titles: dict[str, str]) -> Passage:
+def passage_of(passage: dict[str, Any], titles: Mapping[str, str]) -> Passage:
+    """A passage of the ten-passage set under its own id, with the title of its document."""
     url = passage["url"]
     document = url.partition("#")[0]
     title = titles.get(document, "") if document.startswith("wikipedia:") else document.replace("_", " ")
     return whole(url, passage["passage_text"], title)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def rows_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a split of the ten-passage set, with what the catalogue's loader leaves out: ids of passages."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
 
 
-def _wikipedia_titles(data: Path) -> Iterator[tuple[str, str]]:
+def wikipedia_titles(data: Path) -> Iterator[tuple[str, str]]:
     """Titles by the ids that the ten-passage set uses."""
     for file in sorted((data / "wikipedia").glob("*.txt*")):
         with open_bytes(file) as lines:

