@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from wherefrom.judge.calibrated import NAMES, CalibratedJudge, between, features
 from wherefrom.rank.reader import ReaderRanker
 from wherefrom.read.span import SpanReader, best_spans
 from wherefrom.runtime.reader import ReaderSession, Reading
-from wherefrom.runtime.weights import Weights, WeightsError
+from wherefrom.runtime.weights import Weights, WeightsError, sums_eight_bits_exactly
 from wherefrom.stages import Judge, Ranker, Reader
 from wherefrom.types import Candidate, Document, Hit, Question
 
@@ -129,6 +130,50 @@ def test_spans_by_hand() -> None:
     end = numpy.array([3.0, 0.0, 1.0], numpy.float32)
     assert best_spans(start, end, 2, 3) == [(0, 0, 3.0), (1, 2, 3.0), (1, 1, 2.0)]
     assert best_spans(start, end, 1, 9) == [(0, 0, 3.0), (1, 1, 2.0), (2, 2, 0.0)]
+
+
+def test_the_best_of_many_spans_are_those_of_a_full_sort() -> None:
+    chance = numpy.random.default_rng(7)
+    for _ in range(50):  # rounded, so that many spans have equal scores
+        start, end = chance.normal(size=(2, 40)).round(1).astype(numpy.float32)
+        spans = [(first, last) for first in range(40) for last in range(first, min(first + 6, 40))]
+        ordered = sorted(spans, key=lambda span: (-(start[span[0]] + end[span[1]]), span))
+        assert [span[:2] for span in best_spans(start, end, 6, 5)] == ordered[:5]
+
+
+def test_many_threads_read_what_one_does(weights: Path) -> None:
+    questions = [f"what is {colour}?" for colour in "red blue green grey brown black white pink".split()]
+    passages = [[passage(f"p#{n}", f"the boat number {n} is red and the house is blue " * n) for n in range(1, 6)]]
+    alone = [ReaderSession(Weights(weights), threads=1).read([question], passages)[0] for question in questions]
+    shared = ReaderSession(Weights(weights), threads=2)
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda question: shared.read([question], passages)[0], questions))
+    for one, other in zip(alone, together, strict=True):
+        for ours, theirs in zip(one, other, strict=True):
+            assert (ours.relevance, ours.no_answer) == pytest.approx((theirs.relevance, theirs.no_answer), abs=1e-5)
+            numpy.testing.assert_allclose(ours.start, theirs.start, atol=1e-5)
+
+
+def test_only_so_much_is_remembered(session: ReaderSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wherefrom.runtime.reader._REMEMBERED", 2)
+    found = [passage(f"p#{n}", f"boat {n}") for n in range(4)]
+    assert len(session.read(["what?"], [found])[0]) == 4
+    assert len(session._remembered) == 2
+
+
+@pytest.mark.parametrize(
+    ("listed", "exact"),
+    [("flags : fma avx2", False), ("flags : avx2 avx512_vnni", True), ("flags : avx2 avx_vnni", True), (None, False)],
+)
+def test_8_bit_sums_are_trusted_only_where_the_processor_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: str | None, exact: bool
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    if listed is not None:
+        (tmp_path / "cpuinfo").write_text(listed)
+    assert sums_eight_bits_exactly(tmp_path / "cpuinfo") is exact
+    monkeypatch.setattr("platform.machine", lambda: "arm64")
+    assert sums_eight_bits_exactly(tmp_path / "cpuinfo")
 
 
 def test_without_anything_read_there_are_no_features() -> None:

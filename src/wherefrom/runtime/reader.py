@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 _REMEMBERED = 4096  # pairs; about 2 kB each
-_BATCH_TOKENS = 4096  # padding included; larger batches gain nothing on a CPU and cost memory
 _MOST_TITLE = 24
 _LEAST_PASSAGE = 32  # tokens that a window leaves for the passage, whatever the question's length
+
+_Key = tuple[str, str, str]  # question, title, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,20 @@ class _Window:
 
 
 class ReaderSession:
-    """Reads pairs in batches of similar length; long passages in overlapping windows."""
+    """Reads pairs in small batches of similar length; long passages in overlapping windows.
+
+    `threads` batches are read at a time, one thread each. Threads that share a batch instead wait for each other at
+    every operator, and several questions at once would each bring their own: here all wait in one queue.
+    """
+
+    batch_tokens = 256  # padding included; a small batch stays in the processor's cache, and little of it is padding
 
     def __init__(self, weights: Weights, threads: int) -> None:
         self.weights = weights
         self._threads = threads
         self._session: InferenceSession | None = None
-        self._remembered: OrderedDict[tuple[str, str, str], Reading] = OrderedDict()
+        self._workers: ThreadPoolExecutor | None = None
+        self._remembered: OrderedDict[_Key, Reading] = OrderedDict()
         self._lock = threading.Lock()
 
     def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[Reading]]:
@@ -67,23 +76,28 @@ class ReaderSession:
             [(question, passage.title, passage.text) for passage in found]
             for question, found in zip(questions, passages, strict=True)
         ]
-        with self._lock:  # one pass at a time: two would only share the same cores
-            missing = list(dict.fromkeys(key for row in keys for key in row if key not in self._remembered))
-            fresh = dict(zip(missing, self._pass(missing), strict=True))
-            known = {key: fresh.get(key) or self._recalled(key) for row in keys for key in row}
-            self._remember(fresh.items())
+        wanted = dict.fromkeys(key for row in keys for key in row)
+        known = self._recalled(wanted)
+        missing = [key for key in wanted if key not in known]
+        fresh = dict(zip(missing, self._pass(missing), strict=True))
+        self._remember(fresh)
+        known |= fresh
         return [[known[key] for key in row] for row in keys]
 
-    def _recalled(self, key: tuple[str, str, str]) -> Reading:
-        self._remembered.move_to_end(key)
-        return self._remembered[key]
+    def _recalled(self, keys: Iterable[_Key]) -> dict[_Key, Reading]:
+        with self._lock:
+            known = {key: self._remembered[key] for key in keys if key in self._remembered}
+            for key in known:
+                self._remembered.move_to_end(key)
+        return known
 
-    def _remember(self, readings: Iterable[tuple[tuple[str, str, str], Reading]]) -> None:
-        self._remembered.update(readings)
-        while len(self._remembered) > _REMEMBERED:
-            self._remembered.popitem(last=False)
+    def _remember(self, readings: Mapping[_Key, Reading]) -> None:
+        with self._lock:
+            self._remembered.update(readings)
+            while len(self._remembered) > _REMEMBERED:
+                self._remembered.popitem(last=False)
 
-    def _pass(self, pairs: Sequence[tuple[str, str, str]]) -> list[Reading]:
+    def _pass(self, pairs: Sequence[_Key]) -> list[Reading]:
         import numpy
 
         if not pairs:
@@ -96,8 +110,8 @@ class ReaderSession:
         end = [numpy.full(len(found), -numpy.inf, numpy.float32) for found in offsets]
         relevance = numpy.full(len(pairs), -numpy.inf, numpy.float32)
         no_answer = numpy.zeros(len(pairs), numpy.float32)
-        for batch in _batches(windows):
-            outputs = self._run(batch)
+        batches = _batches(windows, self.batch_tokens)
+        for batch, outputs in zip(batches, self._pool().map(self._run, batches), strict=True):
             for row, window in enumerate(batch):
                 here = slice(window.begin, window.begin + window.count)
                 there = slice(window.first, window.first + window.count)
@@ -134,10 +148,16 @@ class ReaderSession:
         return list(told.offsets)
 
     def _run(self, batch: Sequence[_Window]) -> dict[str, NDArray[numpy.float32]]:
+        session = self._loaded()
+        given = self._inputs(batch)
+        names = [output.name for output in session.get_outputs()]
+        found = session.run(names, {name: given[name] for name in (i.name for i in session.get_inputs())})
+        return dict(zip(names, found, strict=True))
+
+    def _inputs(self, batch: Sequence[_Window]) -> dict[str, NDArray[numpy.generic]]:
+        """What the network is given, padded on the right: each (windows, length)."""
         import numpy
 
-        if self._session is None:
-            self._session = self.weights.session(self._threads)
         length = max(len(window.tokens) for window in batch)
         tokens = numpy.full((len(batch), length), int(self.weights.settings["padding"]), numpy.int64)
         mask = numpy.zeros((len(batch), length), bool)
@@ -149,17 +169,26 @@ class ReaderSession:
             mask[row, : len(window.tokens)] = True
             passage[row, window.first : window.first + window.count] = True
             types[row, question_end[row] + 1 : len(window.tokens)] = 1
-        given = {"tokens": tokens, "mask": mask, "passage": passage, "types": types}
-        names = [output.name for output in self._session.get_outputs()]
-        found = self._session.run(names, {name: given[name] for name in (i.name for i in self._session.get_inputs())})
-        return dict(zip(names, found, strict=True))
+        return {"tokens": tokens, "mask": mask, "passage": passage, "types": types}
+
+    def _loaded(self) -> InferenceSession:
+        with self._lock:
+            if self._session is None:
+                self._session = self.weights.session(threads=1)
+            return self._session
+
+    def _pool(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._workers is None:
+                self._workers = ThreadPoolExecutor(self._threads, thread_name_prefix="reader")
+            return self._workers
 
 
-def _batches(windows: Sequence[_Window]) -> list[list[_Window]]:
+def _batches(windows: Sequence[_Window], most: int) -> list[list[_Window]]:
     """Windows of similar length together, longest first, so that little is padded."""
     batches: list[list[_Window]] = []
     for window in sorted(windows, key=lambda window: -len(window.tokens)):
-        if batches and (len(batches[-1]) + 1) * len(batches[-1][0].tokens) <= _BATCH_TOKENS:
+        if batches and (len(batches[-1]) + 1) * len(batches[-1][0].tokens) <= most:
             batches[-1].append(window)
         else:
             batches.append([window])

@@ -10,12 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
+import onnx
 import tomli_w
 import torch
 
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.reader import ReaderNetwork, ReaderOutput
 from wherefrom.train.checkpoint import load_weights
+from wherefrom.train.quantize import forget_origin, quantized
 from wherefrom.train.reader import ReaderTaskSettings
 
 Precision = Literal["fp32", "int8"]
@@ -80,27 +82,6 @@ def to_onnx(network: ReaderNetwork, path: Path) -> None:
             verbose=False,
         )
     assert program is not None
-    program.save(str(path), external_data=False)
-
-
-def quantized(whole: Path, out: Path) -> None:
-    """8-bit weights: matrix products in blocks, each row of activations with its own scale; embeddings by row.
-
-    Not onnxruntime's dynamic quantisation of products: it takes one scale over a whole batch, padding included, so
-    that a passage would be read differently beside others than alone.
-    """
-    import onnx
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-    from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
-
-    model = onnx.load(str(whole))
-    del model.graph.value_info[:]
-    config = DefaultWeightOnlyQuantConfig(
-        block_size=128, is_symmetric=True, accuracy_level=4, bits=8, op_types_to_quantize=("MatMul",)
-    )
-    quantizer = MatMulNBitsQuantizer(model, algo_config=config)
-    quantizer.process()
-    half = out.with_name("half.onnx")
-    quantizer.model.save_model_to_file(str(half), False)
-    quantize_dynamic(str(half), str(out), op_types_to_quantize=["Gather"], weight_type=QuantType.QInt8)
-    half.unlink()
+    model = program.model_proto
+    forget_origin(model)
+    onnx.save(model, str(path))
