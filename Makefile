@@ -4,13 +4,14 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 DEMO = demo-library
 
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check bench bench-reader docs clean
 
 help:
 	@echo "make demo    set up, index the sample library and answer five questions"
 	@echo "make test    set up and run all tests"
 	@echo "make check   formatting, lint, types and the import map"
 	@echo "make bench   speed and memory beside bm25s, SQLite FTS5 and raw tantivy (needs WHEREFROM_DATA)"
+	@echo "make bench-reader   the reader network beside torch, and a whole answer (needs WHEREFROM_DATA)"
 	@echo "make docs    write the generated pages of docs/reference anew"
 	@echo "make clean   remove the virtual environment and the demo library"
 
@@ -40,6 +41,9 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench.library $(ARGS)
+
+bench-reader: $(VENV)/.dev
+	$(BIN)/python -m bench.reader $(ARGS)
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py

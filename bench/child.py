@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.measure import high_water
 from bench.systems import SYSTEMS, System
 
 
@@ -20,7 +21,7 @@ def main(job_file: Path) -> None:
     job = json.loads(job_file.read_text(encoding="utf-8"))
     system = SYSTEMS[job["system"]](Path(job["work"]), job["k"])
     result = _TASKS[job["task"]](system, job["questions"])
-    result["high_water_bytes"] = _high_water()
+    result["high_water_bytes"] = high_water()
     job_file.with_suffix(".result").write_text(json.dumps(result), encoding="utf-8")
 
 
@@ -73,18 +74,6 @@ def _cpu_seconds() -> float:
     """Of all threads, and of child processes that have ended."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
-
-
-def _high_water() -> int:
-    """The most memory this process has had resident, as Linux counts it; 0 elsewhere.
-
-    Not getrusage: its ru_maxrss begins with the memory of the process that started this one.
-    """
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return 0
-    (line,) = [line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:")]
-    return int(line.split()[1]) * 1024
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import lzma
 import os
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from bench.measure import sha256
 from wherefrom.config import IngestSettings, SplitSettings
 from wherefrom.errors import IngestError
 from wherefrom.ingest.formats import Failure, Record, read
@@ -109,8 +109,17 @@ def prepare(source: Source, work: Path, passages: int, questions: int) -> Corpus
         wikipedia_passages=wikipedia_passages,
         squad_passages=len(ids) - wikipedia_passages,
         left_out=left_out,
-        hashes={file.relative_to(source.folder).as_posix(): _sha256(file) for file in [*used, source.squad]},
+        hashes={file.relative_to(source.folder).as_posix(): sha256(file) for file in [*used, source.squad]},
     )
+
+
+def squad_questions(source: Source, wanted: int) -> tuple[tuple[str, ...], str]:
+    """Every n-th question of SQuAD, whatever it is asked of, and the file's sha256."""
+    questions = _SquadFile(source.squad).texts()
+    if not questions:
+        raise DataMissing(f"{SQUAD} has no questions; fetch the file again")
+    count = min(wanted, len(questions))
+    return tuple(questions[place * len(questions) // count] for place in range(count)), sha256(source.squad)
 
 
 def texts(work: Path) -> Iterator[str]:
@@ -199,6 +208,10 @@ class _SquadFile:
             for id, title, paragraph in self._paragraphs:
                 out.write(json.dumps({"id": id, "title": title, "text": paragraph["context"]}) + "\n")
 
+    def texts(self) -> list[str]:
+        """All questions."""
+        return [question["question"].strip() for _, _, paragraph in self._paragraphs for question in paragraph["qas"]]
+
     def questions(self, passages: dict[str, list[tuple[str, str]]]) -> tuple[list[AskedQuestion], int]:
         """The questions that a passage answers, and how many none does."""
         answerable: list[AskedQuestion] = []
@@ -218,11 +231,6 @@ def _every_nth(questions: Sequence[AskedQuestion], wanted: int) -> tuple[AskedQu
     """`wanted` questions spread evenly over all of them; all where there are not as many."""
     count = min(wanted, len(questions))
     return tuple(questions[place * len(questions) // count] for place in range(count))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _write_json(path: Path, value: object) -> None:

@@ -6,6 +6,7 @@ import os
 import platform
 import sqlite3
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -30,12 +31,11 @@ class Facts:
     load_before: float  # processes that wanted the CPU before the run began: above 0 means other work beside it
 
 
-def collect() -> Facts:
+def collect(packages: Sequence[str] = ("wherefrom", "tantivy", "bm25s", "PyStemmer", "numpy")) -> Facts:
     return Facts(
         commit=_git("rev-parse", "HEAD") or "unknown",
         uncommitted_changes=bool(_git("status", "--porcelain", "--", "src", "bench", ":!bench/results")),
-        versions={name: metadata.version(name) for name in ("wherefrom", "tantivy", "bm25s", "PyStemmer", "numpy")}
-        | {"SQLite": sqlite3.sqlite_version},
+        versions={name: metadata.version(name) for name in packages} | {"SQLite": sqlite3.sqlite_version},
         cpu=_cpu(),
         cores=os.cpu_count() or 0,
         memory_bytes=psutil.virtual_memory().total,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import statistics
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -137,13 +138,19 @@ def folder_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _run(job: Job, watch: bool = True) -> tuple[dict[str, Any], Peak]:
-    """Run a job in a child process; its result and the most memory it took."""
-    job_file = Path(job.work) / f"{job.task}-{job.system}.job"
-    job_file.write_text(json.dumps(asdict(job)), encoding="utf-8")
+def child(
+    module: str, job: Mapping[str, Any], name: str, work: Path, watch: bool = True
+) -> tuple[dict[str, Any], Peak]:
+    """Run `python -m module JOB-FILE` in a process of its own; its result and the most memory it took.
+
+    The job is written to the work folder as JSON under `name`; the module writes its result beside it, with
+    `high_water_bytes`.
+    """
+    job_file = work / f"{name}.job"
+    job_file.write_text(json.dumps(job), encoding="utf-8")
     result_file = job_file.with_suffix(".result")
     result_file.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "bench.child", str(job_file)]
+    command = [sys.executable, "-m", module, str(job_file)]
     error_file = job_file.with_suffix(".errors")
     with error_file.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors)
@@ -161,9 +168,30 @@ def _run(job: Job, watch: bool = True) -> tuple[dict[str, Any], Peak]:
                 process.wait()
     if process.returncode:
         said = error_file.read_text(encoding="utf-8", errors="replace")[-2000:]
-        raise MeasureFailed(f"{job.system}: {job.task} failed:\n{said}")
+        raise MeasureFailed(f"{job['system']}: {job['task']} failed:\n{said}")
     result: dict[str, Any] = json.loads(result_file.read_text(encoding="utf-8"))
     return result, Peak(max(sampled.total, result["high_water_bytes"]), sampled.mapped)
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def high_water() -> int:
+    """The most memory this process has had resident, as Linux counts it; 0 elsewhere.
+
+    Not getrusage: its ru_maxrss begins with the memory of the process that started this one.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0
+    (line,) = [line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) * 1024
+
+
+def _run(job: Job, watch: bool = True) -> tuple[dict[str, Any], Peak]:
+    return child("bench.child", asdict(job), f"{job.task}-{job.system}", Path(job.work), watch)
 
 
 class _Watch:
