@@ -56,7 +56,7 @@ class TestIngest:
         library.ingest([notes])
         answer = library.ask("Who serviced the boiler?").answer
         assert answer is not None
-        assert answer.text == "The boiler was serviced by Marta in May."
+        assert answer.text == "Marta"
         assert joined(answer.words) == answer.text
         document = library.document("boiler.md")
         (passage,) = answer.evidence
@@ -364,6 +364,6 @@ def test_documents_can_be_put_without_files(library: Library) -> None:
     library.put([Document("memo", "The key is under the mat.", "Memo")])
     answer = library.ask("Where is the key?").answer
     assert answer is not None
-    assert answer.text == "The key is under the mat."
+    assert answer.text == "under the mat"
     assert library.passages_of("memo")[0].text == "The key is under the mat."
     assert library.passage("memo#0").title == "Memo"

@@ -53,16 +53,16 @@ class TestAsk:
         done = filled("ask", "Who serviced the boiler?")
         assert done.returncode == 0
         lines = done.stdout.splitlines()
-        assert lines[0] == "The boiler was serviced by Marta in May."
-        assert "from The boiler (boiler.md), characters 12 to 52:" in lines
-        assert "«The boiler was serviced by Marta in May.»" in done.stdout
+        assert lines[0] == "Marta"
+        assert "from The boiler (boiler.md), characters 39 to 44:" in lines
+        assert "The boiler was serviced by «Marta» in May." in done.stdout
         assert "\x1b" not in done.stdout
 
     def test_prints_the_trace_as_json(self, filled: Run) -> None:
         trace = json.loads(filled("ask", "--json", "Who serviced the boiler?").stdout)
         assert set(trace) == {"question", "hits", "candidates", "answer", "summary", "timings"}
         answer = trace["answer"]
-        assert answer["text"] == "The boiler was serviced by Marta in May."
+        assert answer["text"] == "Marta"
         assert 0.5 <= answer["chance"] <= 1.0
         passage = {evidence["id"]: evidence for evidence in answer["evidence"]}
         spelled = ""
@@ -107,7 +107,7 @@ class TestSearch:
     def test_lines_are_plain_and_tab_separated(self, filled: Run) -> None:
         (line,) = filled("search", "roses").stdout.splitlines()
         score, passage, title, text = line.split("\t")
-        assert float(score) > 0
+        assert 0 < float(score) < 1  # the chance that the passage answers
         assert (passage, title) == ("garden.txt#0", "The garden")
         assert text.startswith("The garden Roses grow")
 

@@ -56,7 +56,7 @@ def test_official_formats_score_like_traces(squad: Path, tmp_path: Path) -> None
 def test_a_ranking_is_scored_and_compared(tmp_path: Path) -> None:
     wikiqa = write_wikiqa(tmp_path / "WikiQA-dev.tsv")
     given, ranked = tmp_path / "given.trec", tmp_path / "ranked.trec"
-    run("predict", "wikiqa", wikiqa, "--format", "trec", "--out", given)
+    run("predict", "wikiqa", wikiqa, "--format", "trec", "--out", given, "--set", "rank.kind=none")
     run("predict", "wikiqa", wikiqa, "--format", "trec", "--out", ranked, "--set", "rank.kind=overlap")
     before = json.loads(run("score", "wikiqa", wikiqa, given, "--json").stdout)
     after = json.loads(run("score", "wikiqa", wikiqa, ranked, "--json").stdout)

@@ -26,6 +26,7 @@ _FORMATS = ("traces", "squad", "trec", "msmarco")
 @click.option("--min-chance", type=click.FloatRange(0.0, 1.0), metavar="P",
               help="Decline below this chance [default: judge.min_chance where the dataset has questions without an "
               "answer, else 0].")  # fmt: skip
+@click.option("--every", type=click.IntRange(min=1), metavar="N", default=1, help="Only every N-th question: a sample.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="traces", show_default=True,
               help="Our traces, or a dataset's official submission format.")  # fmt: skip
@@ -33,7 +34,8 @@ _FORMATS = ("traces", "squad", "trec", "msmarco")
 @library_options
 def command(
     dataset: str, file: Path, out: Path, source: str, split: str, style: Style | None, min_chance: float | None,
-    limit: int | None, form: str, quiet: bool, library: str | None, toml: Path | None, overrides: tuple[str, ...],
+    every: int, limit: int | None, form: str, quiet: bool, library: str | None, toml: Path | None,
+    overrides: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Run the pipeline over the questions of a dataset and keep what it says.
 
@@ -62,6 +64,8 @@ def command(
         min_chance=needed,
         limit=limit,
         settings=run_of.resolved(in_force),
+        every=every,
+        weights=run_of.weights_of(in_force),
     )
     traces = out if form == "traces" else out.with_name(out.name + ".traces.jsonl")
     with counted(f"predict {dataset}", limit, quiet) as report:

@@ -38,6 +38,6 @@ def command(
         click.echo("Nothing found.", err=True)
     table(
         ("score", "passage", "title", "text"),
-        [(f"{hit.score:.2f}", hit.passage.id, hit.passage.title, snippet(hit.passage.text)) for hit in trace.hits],
+        [(f"{hit.score:.3g}", hit.passage.id, hit.passage.title, snippet(hit.passage.text)) for hit in trace.hits],
         right=("score",),
     )

@@ -10,7 +10,7 @@ import hashlib
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -23,6 +23,7 @@ from wherefrom.data.examples import Example
 from wherefrom.errors import WherefromError
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.pipeline import Pipeline
+from wherefrom.runtime.weights import Weights
 from wherefrom.types import Hit, Style, Trace
 
 Source = Literal["gold", "given", "library"]
@@ -49,6 +50,8 @@ class Run:
     min_chance: float  # below this the pipeline declines
     limit: int | None
     settings: dict[str, Any]
+    every: int = 1  # only every n-th question
+    weights: dict[str, str] = field(default_factory=dict)  # hashes of the networks' files
     wherefrom: str = __version__
 
 
@@ -61,7 +64,7 @@ def predict(
 ) -> int:
     """Append a trace for every example that has none yet; how many there are in the end."""
     done = begin(out, run)
-    examples = islice(examples, run.limit)
+    examples = islice(islice(examples, 0, None, run.every), run.limit)
     with out.open("ab") as lines:
         for batch in _batches((example for example in examples if example.question.id not in done), _BATCH):
             for trace in traced(batch, pipeline, run.passages_from, run.style, run.min_chance):
@@ -70,6 +73,14 @@ def predict(
             lines.flush()
             report(len(done))
     return len(done)
+
+
+def weights_of(settings: Settings) -> dict[str, str]:
+    """Hashes of the files behind the networks that these settings use: new weights, new predictions."""
+    if not {settings.rank.kind, settings.read.kind, settings.judge.kind} & {"reader", "span", "calibrated"}:
+        return {}
+    folder = Weights.named(settings.runtime.reader).folder
+    return {name: file_hash(folder / name) for name in ("model.onnx", "judge.json") if (folder / name).exists()}
 
 
 def traced(

@@ -6,6 +6,7 @@ weights `reader`, which come with wherefrom.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from wherefrom.runtime.reader import ReaderSession
@@ -13,7 +14,7 @@ from wherefrom.types import Hit, Question
 
 
 class ReaderRanker:
-    """Orders hits by relevance and keeps the best."""
+    """Orders hits by relevance, as a probability, and keeps the best."""
 
     def __init__(self, session: ReaderSession, keep: int) -> None:
         self._session = session
@@ -25,6 +26,13 @@ class ReaderRanker:
         )
         ranked = []
         for found, read in zip(hits, readings, strict=True):
-            scored = [hit.rescored("rank", reading.relevance) for hit, reading in zip(found, read, strict=True)]
+            scored = [
+                hit.rescored("rank", probability(reading.relevance)) for hit, reading in zip(found, read, strict=True)
+            ]
             ranked.append(sorted(scored, key=lambda hit: (-hit.score, hit.passage.id))[: self._keep])
         return ranked
+
+
+def probability(logit: float) -> float:
+    """1 / (1 + exp(-logit)), without overflow."""
+    return 1.0 / (1.0 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1.0 + math.exp(logit))
