@@ -9,6 +9,7 @@ import click
 
 from wherefrom.cli.options import json_option, k_option, library_options, opened
 from wherefrom.cli.output import faint, marked, print_json, strong
+from wherefrom.text import sentences
 from wherefrom.types import STYLES, Style
 
 if TYPE_CHECKING:
@@ -67,11 +68,23 @@ def _tell(trace: Trace) -> None:
         start, end = _copied(answer, passage)
         click.echo()
         click.echo(f"from {_named(passage)}, characters {passage.start + start} to {passage.start + end}:")
-        click.echo("  " + marked(passage.text, start, end).replace("\n", "\n  "))
+        click.echo("  " + _shown(passage.text, start, end).replace("\n", "\n  "))
 
 
 def _named(passage: Passage) -> str:
     return f"{passage.title} ({passage.document_id})" if passage.title else passage.document_id
+
+
+def _shown(text: str, start: int, end: int) -> str:
+    """The sentences around the copied characters, which stand out; the rest of the passage is left out."""
+    found = sentences(text)
+    touched = [number for number, (begin, stop) in enumerate(found) if begin < end and stop > start]
+    if not touched:
+        return marked(text, start, end)
+    first, last = max(touched[0] - 1, 0), min(touched[-1] + 1, len(found) - 1)
+    begin, stop = found[first][0], found[last][1]
+    shown = marked(text[begin:stop], start - begin, end - begin)
+    return "[...] " * (first > 0) + shown + " [...]" * (last < len(found) - 1)
 
 
 def _copied(answer: Answer, passage: Passage) -> tuple[int, int]:

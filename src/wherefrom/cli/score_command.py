@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 @click.option("--split", default="valid", show_default=True, help="Which split, if FILE is the dataset's folder.")
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Predictions of another system: how much better is the first, and is it chance?")  # fmt: skip
+@click.option("--every", type=click.IntRange(min=1), metavar="N", default=1, help="Only every N-th question: a sample.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Keep the scores as JSON, for `wherefrom report`.")  # fmt: skip
 @json_option
 def command(
-    dataset: str, file: Path, predictions: Path, split: str, against: Path | None, limit: int | None,
-    out: Path | None, as_json: bool,
+    dataset: str, file: Path, predictions: Path, split: str, against: Path | None, every: int,
+    limit: int | None, out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Score predictions: our traces, SQuAD's {id: text}, MS MARCO lines or a TREC run.
 
@@ -41,7 +42,7 @@ def command(
     from wherefrom.evaluate.predictions import read_predictions
 
     chosen = catalog.dataset(dataset)
-    examples = list(islice(chosen.load(file, split), limit))
+    examples = list(islice(islice(chosen.load(file, split), 0, None, every), limit))
     found = read_predictions(predictions)
     scores = scoring.score(chosen, examples, found)
     result = scores.flat()
