@@ -22,9 +22,9 @@ $(VENV)/.plain: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-# Development needs the training extra too: its tests train tiny networks.
+# Development needs the other extras too: tests train tiny networks and start servers.
 $(VENV)/.dev: $(VENV)/.plain
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,train]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,train,server]'
 	@touch $@
 
 demo: $(VENV)/.plain

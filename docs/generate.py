@@ -6,6 +6,7 @@ import inspect
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,7 +18,7 @@ REFERENCE = Path(__file__).parent / "reference"
 
 def pages() -> dict[str, str]:
     """Every generated page by its file name."""
-    return {"cli.md": cli_page(), "settings.md": settings_page()}
+    return {"cli.md": cli_page(), "settings.md": settings_page(), "api.md": api_page()}
 
 
 def cli_page() -> str:
@@ -104,6 +105,84 @@ def settings_page() -> str:
             rows.append(f"| `{section.name}.{setting.name}` | {kind} | `{shown}` | {reason} |")
         parts.append("| setting | type | default | why |\n|---|---|---|---|\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
+
+
+def api_page() -> str:
+    """The HTTP API, from its own schema."""
+    from wherefrom.server.app import PROBLEMS, openapi
+
+    schema = openapi()
+    shapes: dict[str, Any] = schema["components"]["schemas"]
+    parts = [
+        "# The HTTP API\n",
+        "*Generated from the server's schema by `make docs`.*\n",
+        "`wherefrom serve` answers at these addresses; `/openapi.json` describes them for programs, with examples. How "
+        "to use them is told in [serving](../guides/serve.md). Refusals are [problem documents](#problem) (RFC 9457), "
+        "`application/problem+json`:\n",
+        "| status | meaning |\n|---|---|\n"
+        + "\n".join(f"| {code} | {told} |" for code, told in PROBLEMS.items())
+        + "\n",
+    ]
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
+            parts += _operation(method.upper(), path, operation)
+    parts.append("# Shapes\n")
+    for name, shape in sorted(shapes.items()):
+        parts.append(f"## {name}\n")
+        if shape.get("description"):
+            parts.append(_prose_of(inspect.cleandoc(shape["description"])))
+        if shape.get("properties"):
+            rows = [
+                f"| `{field}` | {_kind(about)} | {about.get('description', '')} |"
+                for field, about in shape["properties"].items()
+            ]
+            parts.append("| field | type | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def _operation(method: str, path: str, operation: dict[str, Any]) -> list[str]:
+    parts = [f"## {method} {path}\n", f"{operation['summary']}.\n"]
+    if operation.get("description"):
+        parts.append(_prose_of(inspect.cleandoc(operation["description"])))
+    body = operation.get("requestBody", {}).get("content", {})
+    rows = [
+        f"| `{given['name']}` | {given['in']} | {_kind(given['schema'])} | {given['schema'].get('description', '')} |"
+        for given in operation.get("parameters", [])
+    ]
+    rows += [f"| | body, {media} | {_kind(about['schema'])} | |" for media, about in body.items()]
+    if rows:
+        parts.append("| takes | in | type | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n")
+    told, refused = [], []
+    for status, response in operation["responses"].items():
+        if "application/problem+json" in response.get("content", {}):
+            refused.append(status)
+            continue
+        for media, about in sorted(response.get("content", {"": {}}).items()):
+            kind = _kind(about.get("schema") or {}) if media != "text/event-stream" else "events"
+            told.append(f"| {status} | {media} | {kind} |")
+        if response["description"] != "Successful Response":
+            parts.append(f"{status}: {response['description']}\n")
+    if told:
+        parts.append("| gives | as | type |\n|---|---|---|\n" + "\n".join(told) + "\n")
+    parts.append(f"Refusals: {', '.join(sorted(refused))}.\n")
+    return parts
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """A type of the schema in a word or two."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(_kind(option) for option in schema["anyOf"])
+    if "enum" in schema or "const" in schema:
+        return ", ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
+    if schema.get("type") == "array":
+        items = schema.get("items") or {}
+        return f"list of {_kind(items)}"
+    low, high = schema.get("minimum"), schema.get("maximum")
+    bounds = f", {low:g} to {high:g}" if low is not None and high is not None else ""
+    return str(schema.get("type", "")) + bounds
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from wherefrom.errors import (
     NotFound,
     SettingsError,
 )
+from wherefrom.store import schema
 from wherefrom.types import Document, joined
 
 
@@ -215,7 +216,7 @@ class TestOpening:
         library.close()
         if where == "toml":
             path = library.path / "library.toml"
-            path.write_text(path.read_text().replace("format = 1", "format = 99"))
+            path.write_text(path.read_text().replace(f"format = {schema.FORMAT}", "format = 99"))
         else:
             with sqlite3.connect(library.path / "documents.sqlite") as connection:
                 connection.execute("PRAGMA user_version = 99")
@@ -244,7 +245,7 @@ class TestOpening:
             Library(path, resolve(overrides=["split.words=70"])).documents()
         saved = tomllib.loads((path / "library.toml").read_text())
         assert saved["settings"]["split"]["words"] == 50
-        assert (saved["format"], saved["documents"]) == (1, 2)
+        assert (saved["format"], saved["documents"]) == (schema.FORMAT, 2)
 
     def test_a_library_whose_making_was_cut_off_is_made_anew(self, library: Library, notes: Path) -> None:
         (library.path / "index" / "bm25").mkdir(parents=True)

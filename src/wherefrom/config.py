@@ -134,6 +134,38 @@ class RuntimeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Answering over HTTP: `wherefrom serve`."""
+
+    host: str = "127.0.0.1"  # this machine alone; any other address needs keys
+    port: int = 8765
+    workers: int = 1  # processes; each holds the networks, so more of them cost memory
+    hosts: str = ""  # names it may be called by besides localhost, with commas; guards against DNS rebinding
+    batch: int = 8  # questions read together
+    wait_ms: float = 3.0  # how long a question waits for others to be read with
+    queue: int = 64  # questions under way; one more is told to come back (503)
+    seconds: float = 30.0  # for one question, from asked to told
+    upload_megabytes: float = 64.0  # one request
+    upload_files: int = 20  # one request
+    unpacked_megabytes: float = 256.0  # all that a packed upload may hold: .gz and .xz can be bombs
+    jobs: int = 100  # uploads waiting; one more is told to come back (503)
+    job_seconds: float = 600.0  # for one upload; a file can be made to be read for ever
+    job_megabytes: int = 2048  # memory of the process that reads uploads; a file can be made to need too much
+    per_minute: int = 600  # requests of one key, where the key does not say otherwise
+    log_texts: bool = False  # questions and messages of unexpected errors in the log, where they may be private
+
+    def __post_init__(self) -> None:
+        _positive(
+            "server", self, "workers", "batch", "queue", "seconds", "upload_megabytes", "upload_files",
+            "unpacked_megabytes", "jobs", "job_seconds", "job_megabytes", "per_minute",
+        )  # fmt: skip
+        if not 0 <= self.port <= 65535:
+            raise SettingsError(f"server.port is a number from 0 to 65535, not {self.port}")
+        if self.wait_ms < 0:
+            raise SettingsError(f"server.wait_ms must be at least 0, not {self.wait_ms}")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, a section a stage."""
 
@@ -147,6 +179,7 @@ class Settings:
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     write: WriteSettings = field(default_factory=WriteSettings)
     runtime: RuntimeSettings = field(default_factory=RuntimeSettings)
+    server: ServerSettings = field(default_factory=ServerSettings)
 
 
 # Snowball languages that the index can stem.

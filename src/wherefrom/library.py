@@ -9,7 +9,7 @@ print(library.ask("When does the garden open?").answer)
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,7 @@ from wherefrom.types import Document, Passage, Question, Style, Trace
 if TYPE_CHECKING:
     from wherefrom.ingest.run import IngestReport, Progress
     from wherefrom.pipeline import Pipeline
+    from wherefrom.store.feedback import Feedback
 
 INDEXES: dict[str, MakeIndex] = {"bm25": BM25Index}
 
@@ -84,6 +85,17 @@ class Library:
         folder = self._folder(create=True)
         return ingest(folder, [Path(path) for path in paths], self._settings.ingest, prune, report, acknowledged)
 
+    def ingest_sent(
+        self,
+        files: Mapping[str, Path],
+        report: Callable[[Progress], None] = lambda _: None,
+        acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
+    ) -> IngestReport:
+        """Bring in files under names of their own, in place of what had these names; for what comes over a network."""
+        from wherefrom.ingest.run import ingest_sent
+
+        return ingest_sent(self._folder(create=True), files, self._settings.ingest, report, acknowledged)
+
     def put(self, documents: Sequence[Document]) -> None:
         """Bring in documents that are not files; one of a known id replaces its old version."""
         folder = self._folder(create=True)
@@ -109,9 +121,13 @@ class Library:
 
     # Reading.
 
-    def documents(self) -> list[DocumentFacts]:
-        """Every document without its text, by id."""
-        return list(self._folder().store.documents())
+    def documents(self, after: str = "", limit: int | None = None) -> list[DocumentFacts]:
+        """Every document without its text, by id; or those behind the id `after`, at most `limit`."""
+        return list(self._folder().store.documents(after, limit))
+
+    def counts(self) -> tuple[int, int]:
+        """How many documents and passages there are."""
+        return self._folder().store.counts()
 
     def document(self, id: str) -> Document:
         found = self._folder().store.document(id)
@@ -124,6 +140,10 @@ class Library:
         if not found:
             raise NotFound(f"there is no passage '{id}' in the library; a passage is named DOCUMENT#NUMBER")
         return found[0]
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """The passages of these ids, in their order; unknown ids are left out."""
+        return self._folder().store.passages(ids)
 
     def passages_of(self, id: str) -> list[Passage]:
         """The passages of a document, in order."""
@@ -154,6 +174,20 @@ class Library:
         """The settings in force; what shapes passages and indexes is fixed since the library was made."""
         return self._folder().settings
 
+    # What people say of its answers.
+
+    def add_feedback(self, feedback: Feedback) -> int:
+        """Keep a verdict on an answer; its number."""
+        from wherefrom.store.feedback import add
+
+        return add(self._folder().store, feedback)
+
+    def feedback(self) -> Iterator[Feedback]:
+        """Every verdict, oldest first."""
+        from wherefrom.store.feedback import stored
+
+        return stored(self._folder().store)
+
     def close(self) -> None:
         if self._opened is not None:
             self._opened.close()
@@ -166,6 +200,10 @@ class Library:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def make(self) -> None:
+        """Make the library if there is none; an empty one can be served and filled over the network."""
+        self._folder(create=True)
 
     def _folder(self, create: bool = False) -> LibraryFolder:
         if self._opened is None:

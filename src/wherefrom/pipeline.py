@@ -33,22 +33,11 @@ class Pipeline:
 
     def search_many(self, questions: Sequence[Question]) -> list[Trace]:
         """Find and rank passages; no answers."""
-        clock = _Clock(len(questions))
-        with clock("retrieve"):
-            hits = self.retriever.retrieve(questions)
-        hits = self._ranked(questions, hits, clock)
-        return [
-            Trace(question, hits=tuple(found), timings=clock.timings)
-            for question, found in zip(questions, hits, strict=True)
-        ]
+        return self.rank_many(self.find_many(questions))
 
     def ask_many(self, questions: Sequence[Question], style: Style, min_chance: float | None = None) -> list[Trace]:
         """Find passages in the library and answer from them."""
-        clock = _Clock(len(questions))
-        with clock("retrieve"):
-            hits = self.retriever.retrieve(questions)
-        traces = self.answer_many(questions, hits, style, min_chance)
-        return [replace(trace, timings={**clock.timings, **trace.timings}) for trace in traces]
+        return self.tell_many(self.read_many(self.rank_many(self.find_many(questions))), style, min_chance)
 
     def answer_many(
         self,
@@ -58,13 +47,50 @@ class Pipeline:
         min_chance: float | None = None,
     ) -> list[Trace]:
         """Answer from given hits: datasets bring their own passages."""
+        found = [Trace(question, tuple(given)) for question, given in zip(questions, hits, strict=True)]
+        return self.tell_many(self.read_many(self.rank_many(found)), style, min_chance)
+
+    # The steps. Each takes the traces of the one before and fills in more of them, so that a server can show what
+    # there is so far, and ask of each step in a batch of its own.
+
+    def find_many(self, questions: Sequence[Question]) -> list[Trace]:
         clock = _Clock(len(questions))
-        hits = self._ranked(questions, hits, clock)
+        with clock("retrieve"):
+            hits = self.retriever.retrieve(questions)
+        return [
+            Trace(question, tuple(found), timings=clock.timings)
+            for question, found in zip(questions, hits, strict=True)
+        ]
+
+    def rank_many(self, traces: Sequence[Trace]) -> list[Trace]:
+        if self.ranker is None:
+            return list(traces)
+        clock = _Clock(len(traces))
+        with clock("rank"):
+            ranked = self.ranker.rank(*_asked(traces))
+        return [
+            replace(trace, hits=tuple(hits), timings={**trace.timings, **clock.timings})
+            for trace, hits in zip(traces, ranked, strict=True)
+        ]
+
+    def read_many(self, traces: Sequence[Trace]) -> list[Trace]:
+        questions, hits = _asked(traces)
+        clock = _Clock(len(traces))
         with clock("read"):
             candidates = self.reader.read(questions, hits)
         if self.reranker:
             with clock("rerank"):
                 candidates = self.reranker.rerank(questions, candidates)
+        return [
+            replace(trace, candidates=tuple(read), timings={**trace.timings, **clock.timings})
+            for trace, read in zip(traces, candidates, strict=True)
+        ]
+
+    def tell_many(self, traces: Sequence[Trace], style: Style, min_chance: float | None = None) -> list[Trace]:
+        """Judge, write, and decline where the chance is too small."""
+        questions, hits = _asked(traces)
+        candidates = [trace.candidates for trace in traces]
+        clock = _Clock(len(traces))
         with clock("judge"):
             chances = self.judge.judge(questions, hits, candidates)
         with clock("write"):
@@ -72,15 +98,9 @@ class Pipeline:
         needed = self.min_chance if min_chance is None else min_chance
         answers = [_declined(answer) if answer.chance < needed else answer for answer in written]
         return [
-            Trace(question, tuple(found), tuple(read), answer, timings=clock.timings)
-            for question, found, read, answer in zip(questions, hits, candidates, answers, strict=True)
+            replace(trace, answer=answer, timings={**trace.timings, **clock.timings})
+            for trace, answer in zip(traces, answers, strict=True)
         ]
-
-    def _ranked(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], clock: _Clock) -> list[list[Hit]]:
-        if self.ranker is None:
-            return [list(found) for found in hits]
-        with clock("rank"):
-            return self.ranker.rank(questions, hits)
 
 
 def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
@@ -192,6 +212,10 @@ class _NoLibrary:
 
     def retrieve(self, questions: Sequence[Question]) -> list[list[Hit]]:
         raise LibraryMissing(f"there is no library to find passages for {len(questions)} questions in")
+
+
+def _asked(traces: Sequence[Trace]) -> tuple[list[Question], list[tuple[Hit, ...]]]:
+    return [trace.question for trace in traces], [trace.hits for trace in traces]
 
 
 def _declined(answer: Answer) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,25 @@ class TestUpgrade:
         assert schema.version(connection) == schema.FORMAT
         assert connection.execute("SELECT id FROM document").fetchall() == [("a",)]
         connection.close()
+
+
+def test_reading_passages_for_days_does_not_grow(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPython's connections keep a note of every blob they have opened, so they are made anew."""
+    monkeypatch.setattr("wherefrom.store.sqlite._MOST_BLOBS", 500)
+    staged = store.stage([Document(f"d{number}", f"text {number}") for number in range(50)])
+    store.publish(staged)
+    listing = store.documents()  # another statement of the same thread goes on meanwhile
+    next(listing)
+    tracemalloc.start()
+    try:
+        for _ in range(10):
+            store.passages_at(staged.keys)
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(100):
+            assert len(store.passages_at(staged.keys)) == 50
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 100_000  # without it, 5,000 blobs leave 450,000 bytes
+    assert len(list(listing)) == 49
+    assert len(store._connections) == 2

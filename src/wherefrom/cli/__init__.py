@@ -13,7 +13,7 @@ from wherefrom.errors import WherefromError
 # The order in which help lists them.
 COMMANDS = (
     "ingest", "ask", "search", "list", "show", "remove", "check", "config",
-    "predict", "score", "report", "reproduce", "data", "train", "completion",
+    "serve", "mcp", "keys", "feedback", "predict", "score", "report", "reproduce", "data", "train", "completion",
 )  # fmt: skip
 
 _EPILOG = """\b

@@ -82,6 +82,23 @@ def kind_of(path: Path) -> str | None:
     return "txt" if not suffix and not path.name.startswith(".") and _is_plain_text(head) else None
 
 
+def borne_out(path: Path) -> str:
+    """The format of a file from elsewhere: what its name says must be borne out by its first bytes."""
+    kind = kind_of(path)
+    with opened(path) as file:
+        head = file.read(_HEAD_BYTES)
+    if not head:
+        raise IngestError(_EMPTY)
+    if kind is None:
+        raise IngestError(f"it is in no format that wherefrom reads ({', '.join(sorted(SUFFIXES))})")
+    if kind in ("pdf", "docx"):
+        if _sniffed(head) != kind and not head.startswith(_ENCRYPTED_OFFICE):
+            raise IngestError(f"it is not {kind}, whatever its name says")
+    else:
+        decoded(head)  # says so, if it is not text
+    return kind
+
+
 def _streamed(file: BinaryIO, kind: str, name: str, limit_bytes: int) -> Iterator[Record | Failure]:
     found = False
     for outcome in _STREAMED[kind](file, name, limit_bytes):
@@ -123,6 +140,7 @@ def _cleaned(record: Record) -> Record:
 
 _HEAD_BYTES = 65_536
 _ZIP_MAGIC = b"PK\x03\x04"
+_ENCRYPTED_OFFICE = b"\xd0\xcf\x11\xe0"  # reading it will say what to do
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
 # Text that a machine reads: scripts, rich text, PostScript, XML and JSON.
 _FOR_MACHINES = (b"#!", b"{\\rtf", b"%!", b"<?xml", b"<svg", b"{", b"[{")

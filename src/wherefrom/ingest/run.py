@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,15 +72,39 @@ def ingest(
     With `prune`, documents whose file, or whose record in a file, has gone are removed. `acknowledged` is
     told the ids of documents as soon as they are safe.
     """
+    return _ingested(
+        _Run(folder, settings, report, acknowledged),
+        lambda: list(walk(paths)),
+        lambda run: run.gone(paths) if prune else [],
+    )
+
+
+def ingest_sent(
+    folder: LibraryFolder,
+    files: Mapping[str, Path],
+    settings: IngestSettings,
+    report: Callable[[Progress], None] = lambda _: None,
+    acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
+) -> IngestReport:
+    """Read files that were sent under a name into the library, in place of what had that name before.
+
+    A file's name is its document's id. Records that an earlier file of that name had and this one has not are removed.
+    """
+    return _ingested(
+        _Run(folder, settings, report, acknowledged),
+        lambda: [Found(path, name, asked=True, sent=True) for name, path in files.items()],
+        lambda run: run.left_over(),
+    )
+
+
+def _ingested(run: _Run, found: Callable[[], Sequence[Found]], gone: Callable[[_Run], Sequence[str]]) -> IngestReport:
     begun = time.perf_counter()
-    run = _Run(folder, settings, report, acknowledged)
-    removed: list[str] = []
+    folder, tally = run.folder, run.tally
     with folder.writing():
-        run.files(list(walk(paths)))
-        if prune:
-            removed = folder.remove(run.gone(paths))
+        run.files(found())
+        leaving = gone(run)
+        removed = folder.remove(leaving) if leaving else []
     documents, passages = folder.store.counts()
-    tally = run.tally
     return IngestReport(
         added=tally.added,
         replaced=tally.replaced,
@@ -106,7 +130,7 @@ class _Run:
         acknowledged: Callable[[Sequence[str]], None],
     ) -> None:
         self.tally = _Tally()
-        self._folder = folder
+        self.folder = folder
         self._settings = settings
         self._report = report
         self._acknowledged = acknowledged
@@ -140,7 +164,7 @@ class _Run:
         """Documents below the given paths that are no longer in the files there."""
         roots = [path.absolute() for path in paths]
         gone = []
-        for document in self._folder.store.documents():
+        for document in self.folder.store.documents():
             source = Path(document.source)
             below = any(source == root or root in source.parents for root in roots)
             if below and (
@@ -149,13 +173,23 @@ class _Run:
                 gone.append(document.id)
         return gone
 
+    def left_over(self) -> list[str]:
+        """Documents of the files that were sent, from the time before."""
+        return [
+            id
+            for source in sorted(self._read_whole)
+            for id in self.folder.store.with_source(source)
+            if id not in self._ids
+        ]
+
     def _file(self, file: Found, reached: Callable[[int], None]) -> None:
         if not file.asked and file.path.is_file() and kind_of(file.path) is None:
             self.tally.ignored.append(str(file.path))
             return
-        source = str(file.path.absolute())
+        source = file.source
         digest = _file_hash(file.path)
-        if self._folder.store.file_hash(source) == digest:
+        # What has been sent replaces what has its name, even if the very same was sent before that.
+        if not file.sent and self.folder.store.file_hash(source) == digest:
             self.tally.unchanged += 1
             return
         failures = len(self.tally.failures)
@@ -177,7 +211,7 @@ class _Run:
             return
         self._ids[id] = source
         document = Document(id, record.text, record.title, source)
-        known = self._folder.store.facts(id)
+        known = self.folder.store.facts(id)
         if known and known == (source, content_hash(document)):
             self.tally.unchanged += 1
             return
@@ -198,11 +232,13 @@ class _Run:
             return record.id
         if record.place:
             return f"{file.name}:{record.place.rpartition(' ')[2]}"
-        known = self._folder.store.with_source(source)
+        if file.sent:
+            return file.name
+        known = self.folder.store.with_source(source)
         if len(known) == 1:
             return known[0]
         name, number = file.name, 1
-        while name in self._ids or self._folder.store.facts(name) is not None:
+        while name in self._ids or self.folder.store.facts(name) is not None:
             number += 1
             name = f"{file.name}~{number}"
         return name
@@ -217,7 +253,7 @@ class _Run:
 
     def _write(self) -> None:
         if self._batch or self._batch_files:
-            self._folder.put(self._batch, self._batch_files)
+            self.folder.put(self._batch, self._batch_files)
             self._acknowledged([document.id for document in self._batch])
         self._batch, self._batch_files, self._batch_size = [], {}, 0
         self._batch_begun = time.monotonic()

@@ -49,6 +49,12 @@ def opened(path: Path, reached: Callable[[int], None] | None = None) -> Iterator
         yield _unpacked(file, path, reached)
 
 
+def packed(path: Path) -> bool:
+    """Whether the first bytes say gz or xz."""
+    with path.open("rb") as file:
+        return file.read(len(_XZ_MAGIC)).startswith((_GZIP_MAGIC, _XZ_MAGIC))
+
+
 def whole(path: Path, limit_bytes: int, reached: Callable[[int], None] | None = None) -> bytes:
     """All bytes of the file, unpacked; refused, after `limit_bytes` + 1 of them, if there are more."""
     with opened(path, reached) as file:

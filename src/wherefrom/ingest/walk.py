@@ -15,6 +15,11 @@ class Found:
     path: Path
     name: str
     asked: bool
+    sent: bool = False  # it was sent to us: its name is what counts, and where it lies is of no interest
+
+    @property
+    def source(self) -> str:
+        return f"sent:{self.name}" if self.sent else str(self.path.absolute())
 
 
 def walk(paths: Sequence[Path]) -> Iterator[Found]:

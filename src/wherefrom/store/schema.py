@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from wherefrom.errors import LibraryTooNew
 
 APPLICATION_ID = 0x77667230  # "wfr0": how a database says that it is ours
-FORMAT = 1
+FORMAT = 2
 
 # A document is written with live = 0 and becomes visible by one update. Its passages have the keys
 # first .. first + passages - 1; a key is never given twice, so an index that lags behind cannot point
@@ -49,9 +49,25 @@ CREATE TABLE meta (
 INSERT INTO meta VALUES ('next_key', 1);
 """
 
+# What people said of answers: `body` is JSON, with the passages as they were then.
+FEEDBACK = """
+CREATE TABLE feedback (
+    number INTEGER PRIMARY KEY,
+    given TEXT NOT NULL,
+    body TEXT NOT NULL
+)
+"""
+TABLES += FEEDBACK + ";\n"
+
 # From format n to n + 1. Each step runs inside one transaction together with the change of the number.
 Step = Callable[[sqlite3.Connection], None]
-STEPS: Mapping[int, Step] = {}
+
+
+def _add_feedback(connection: sqlite3.Connection) -> None:
+    connection.execute(FEEDBACK)
+
+
+STEPS: Mapping[int, Step] = {1: _add_feedback}
 
 
 def create(connection: sqlite3.Connection) -> None:

@@ -20,6 +20,8 @@ from wherefrom.types import Document, Passage
 
 Split = Callable[[str], list[Span]]
 
+_MOST_BLOBS = 20_000  # opened on one connection: CPython keeps a note of each, 90 bytes, until it is closed
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentFacts:
@@ -154,7 +156,7 @@ class SQLiteStore:
         return Document(*found) if found else None
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        with self._reading() as connection:
+        with self._reading_passages(len(ids)) as connection:
             keys: list[int] = []
             for id in ids:
                 document, ordinal = split_passage_id(id)
@@ -168,7 +170,7 @@ class SQLiteStore:
         return [at[key] for key in keys]
 
     def passages_at(self, keys: Sequence[int]) -> dict[int, Passage]:
-        with self._reading() as connection:
+        with self._reading_passages(len(keys)) as connection:
             return self._passages_at(connection, keys)
 
     @staticmethod
@@ -193,10 +195,11 @@ class SQLiteStore:
         found = self._connection().execute("SELECT passages FROM document WHERE live AND id = ?", (id,)).fetchone()
         return int(found[0]) if found else 0
 
-    def documents(self) -> Iterator[DocumentFacts]:
-        """Every document, by id."""
+    def documents(self, after: str = "", limit: int | None = None) -> Iterator[DocumentFacts]:
+        """Every document, by id; or those behind the id `after`, at most `limit`."""
         for row in self._connection().execute(
-            "SELECT id, title, source, passages, characters FROM document WHERE live ORDER BY id"
+            "SELECT id, title, source, passages, characters FROM document WHERE live AND id > ? ORDER BY id LIMIT ?",
+            (after, -1 if limit is None else limit),
         ):
             yield DocumentFacts(*row)
 
@@ -230,6 +233,19 @@ class SQLiteStore:
             )
             for key, start, end in spans:
                 yield key, title, text[start:end]
+
+    # What people said of answers, as JSON.
+
+    def add_feedback(self, given: str, body: str) -> int:
+        """Keep one; its number. No writer's lock is needed: nothing that is indexed changes."""
+        with self._writing() as connection:
+            return int(
+                connection.execute("INSERT INTO feedback (given, body) VALUES (?, ?)", (given, body)).lastrowid or 0
+            )
+
+    def feedback(self) -> Iterator[tuple[int, str, str]]:
+        """(number, when, JSON), oldest first."""
+        yield from self._connection().execute("SELECT number, given, body FROM feedback ORDER BY number")
 
     # Facts about the library itself.
 
@@ -313,21 +329,37 @@ class SQLiteStore:
         """This thread's own connection: SQLite lets many read while one writes, but not on one connection."""
         connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
         if connection is None:
-            try:
-                # No thread check: close() ends the connections of all threads from one.
-                connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
-                connection.execute("PRAGMA synchronous = FULL")  # acknowledged means safe from a power cut too
-                connection.execute("PRAGMA mmap_size = 268435456")
-            except sqlite3.DatabaseError as error:
-                raise _damaged(self.path, error) from error
-            self._threads.connection = connection
-            self._connections.append(connection)
+            connection = self._threads.connection = self._connected()
+        return connection
+
+    def _connected(self) -> sqlite3.Connection:
+        try:
+            # No thread check: close() ends the connections of all threads from one.
+            connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+            connection.execute("PRAGMA synchronous = FULL")  # acknowledged means safe from a power cut too
+            connection.execute("PRAGMA mmap_size = 268435456")
+        except sqlite3.DatabaseError as error:
+            raise _damaged(self.path, error) from error
+        self._connections.append(connection)
         return connection
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """One moment in time: rows and texts that belong together."""
-        connection = self._connection()
+    def _reading_passages(self, blobs: int) -> Iterator[sqlite3.Connection]:
+        """One moment in time: rows and texts that belong together.
+
+        On a connection that is used for nothing else and made anew from time to time, because it never forgets the
+        blobs that were opened on it: a server would grow by gigabytes a day.
+        """
+        connection: sqlite3.Connection | None = getattr(self._threads, "passages", None)
+        opened: int = getattr(self._threads, "blobs", 0) + blobs
+        if connection is not None and opened > _MOST_BLOBS:
+            connection.close()
+            self._connections.remove(connection)
+            connection = None
+        if connection is None:
+            connection = self._threads.passages = self._connected()
+            opened = blobs
+        self._threads.blobs = opened
         try:
             connection.execute("BEGIN")
             try:

@@ -1,0 +1,236 @@
+"""Documents and jobs: what is in the library, and what is on its way into it or out of it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path, PurePath
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+from starlette.datastructures import FormData, UploadFile
+
+from wherefrom.errors import LibraryError, NotFound
+from wherefrom.server import shapes
+from wherefrom.server.house import House
+from wherefrom.server.jobs import Job, new_id
+from wherefrom.server.problems import Problem
+from wherefrom.server.uploads import Refused, check_kind, document_name, keep
+
+router = APIRouter()
+
+Wait = Annotated[float, Query(ge=0, le=30, description="Seconds to wait for the job to finish before answering.")]
+_FORM: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["files"],
+                    "properties": {
+                        "files": {
+                            "type": "array",
+                            "items": {"type": "string", "format": "binary"},
+                            "minItems": 1,
+                            "description": "Files; the name of each, which may be a path such as reports/2019.pdf, "
+                            "becomes the id of its document. One of a known id replaces it.",
+                        }
+                    },
+                }
+            }
+        },
+    }
+}
+_TAKEN: dict[int | str, dict[str, Any]] = {
+    200: {"model": shapes.JobOut, "description": "Finished within `wait`."},
+    202: {"model": shapes.JobOut, "description": "Taken: it is safe, and GET /jobs/{id} tells how far it is."},
+}
+
+
+@router.get("/documents", summary="List documents", tags=["documents"])
+async def list_documents(
+    request: Request,
+    after: Annotated[str, Query(max_length=1000, description="Those behind this id.")] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> shapes.DocumentList:
+    house: House = request.app.state.house
+    found, (documents, passages) = await house.off_loop(
+        lambda: (house.library.documents(after, limit + 1), house.library.counts())
+    )
+    page = [
+        shapes.DocumentFacts(
+            id=facts.id,
+            title=facts.title,
+            source=_file_name(facts.source),
+            passages=facts.passages,
+            characters=facts.characters,
+        )
+        for facts in found[:limit]
+    ]
+    return shapes.DocumentList(
+        documents=page,
+        next=page[-1].id if len(found) > limit else None,
+        documents_in_all=documents,
+        passages_in_all=passages,
+    )
+
+
+@router.get("/documents/{id:path}", summary="A document and where its passages are", tags=["documents"])
+async def get_document(request: Request, id: str) -> shapes.WholeDocument:
+    house: House = request.app.state.house
+
+    def found() -> shapes.WholeDocument:
+        document = house.library.document(id)
+        passages = house.library.passages_of(id)
+        return shapes.WholeDocument(
+            id=document.id,
+            title=document.title,
+            source=_file_name(document.source),
+            text=document.text,
+            passages=[shapes.PassagePlace(id=each.id, start=each.start, end=each.end) for each in passages],
+        )
+
+    return await house.off_loop(found)
+
+
+@router.post(
+    "/documents",
+    summary="Send files",
+    tags=["documents"],
+    openapi_extra=_FORM,
+    status_code=202,
+    responses=_TAKEN,
+    response_model=None,
+)
+async def send_documents(request: Request, wait: Wait = 0.0) -> JSONResponse:
+    """All of them are taken or none: one with an impossible name, or of a kind that is not read, refuses the others."""
+    house: House = request.app.state.house
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        raise Problem(415, "wrong-kind", "send files as multipart/form-data, in fields named files")
+    await _check_room(house)
+    job_id = new_id()
+    async with request.form(max_files=house.settings.upload_files, max_fields=16) as form:
+        files = _files(form)
+        names = [document_name(file.filename or "") for file in files]
+        if len(set(names)) < len(names):
+            raise Refused("two files have the same name; send them apart")
+        folder = house.place.uploads / job_id
+        who: str = request.state.key
+        try:
+            job = await house.off_loop(lambda: _taken(house, job_id, files, names, folder, who))
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    house.workshop.notify()
+    return _answered(await house.finished(job, wait))
+
+
+@router.delete(
+    "/documents/{id:path}",
+    summary="Remove a document",
+    tags=["documents"],
+    status_code=202,
+    responses=_TAKEN,
+    response_model=None,
+)
+async def remove_document(request: Request, id: str, wait: Wait = 0.0) -> JSONResponse:
+    """It goes when the uploads before it are done, so that what was sent first happens first."""
+    house: House = request.app.state.house
+    await _check_room(house)
+    who: str = request.state.key
+
+    def taken() -> Job:
+        house.library.document(id)  # says that there is none
+        return house.jobs.add("remove", [id], [], who)
+
+    job = await house.off_loop(taken)
+    house.workshop.notify()
+    return _answered(await house.finished(job, wait))
+
+
+@router.get("/jobs", summary="The newest jobs", tags=["jobs"])
+async def list_jobs(request: Request, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> shapes.JobList:
+    house: House = request.app.state.house
+    found = await house.off_loop(lambda: house.jobs.recent(limit))
+    return shapes.JobList(jobs=[_out(job) for job in found])
+
+
+@router.get("/jobs/{id}", summary="How far a job is", tags=["jobs"])
+async def get_job(request: Request, id: str, wait: Wait = 0.0) -> shapes.JobOut:
+    house: House = request.app.state.house
+    job = await house.off_loop(lambda: house.jobs.get(id))
+    if job is None:
+        raise _no_job(id)
+    return _out(await house.finished(job, wait))
+
+
+@router.delete("/jobs/{id}", summary="Cancel a job", tags=["jobs"])
+async def cancel_job(request: Request, id: str, wait: Wait = 0.0) -> shapes.JobOut:
+    """What is already in the library stays; a job that has finished is left as it is."""
+    house: House = request.app.state.house
+    job = await house.off_loop(lambda: house.jobs.cancel(id))
+    if job is None:
+        raise _no_job(id)
+    return _out(await house.finished(job, wait))
+
+
+async def _check_room(house: House) -> None:
+    if await house.off_loop(house.jobs.waiting) >= house.settings.jobs:
+        raise Problem(
+            503,
+            "too-many-jobs",
+            f"{house.settings.jobs} uploads and removals are waiting; send this when some are done",
+            {"Retry-After": "5"},
+        )
+
+
+def _files(form: FormData) -> list[UploadFile]:
+    files = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
+    if not files:
+        raise Problem(422, "invalid", "there is no file in the request; send at least one in a field named files")
+    return files
+
+
+def _taken(
+    house: House, job_id: str, files: list[UploadFile], names: list[str], folder: Path, who: str
+) -> Job:  # fmt: skip
+    """Keep the files where they are safe, look at what they are, and note the job: from then on they are ours."""
+    paths = []
+    for number, (file, name) in enumerate(zip(files, names, strict=True)):
+        try:
+            path = keep(file.file, folder, number, name)
+        except OSError as error:  # a full disk
+            raise LibraryError(f"an upload cannot be kept in {folder.parent}: {error.strerror or error}") from error
+        check_kind(path, name)
+        paths.append(path)
+    return house.jobs.add("upload", names, paths, who, job_id)
+
+
+def _answered(job: Job) -> JSONResponse:
+    return JSONResponse(
+        _out(job).model_dump(), 200 if job.finished else 202, headers={"Location": f"/jobs/{job.id}"}
+    )  # fmt: skip
+
+
+def _out(job: Job) -> shapes.JobOut:
+    return shapes.JobOut(
+        id=job.id,
+        kind=job.kind,
+        state=job.state,
+        names=list(job.names),
+        progress=job.progress,
+        result=job.result,
+        reason=job.reason,
+        created=job.created,
+        changed=job.changed,
+    )
+
+
+def _file_name(source: str) -> str:
+    """The last part: where files lie on the server's disk is nobody else's business."""
+    return source.removeprefix("sent:") if source.startswith("sent:") else PurePath(source).name
+
+
+def _no_job(id: str) -> NotFound:
+    return NotFound(f"there is no job '{id[:64]}'; GET /jobs lists the newest, and old ones are forgotten")

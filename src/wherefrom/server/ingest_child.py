@@ -1,0 +1,135 @@
+"""The process that writes to the library for the server: python -m wherefrom.server.ingest_child LIBRARY SETTINGS.
+
+Files from elsewhere are read here and nowhere else: a file that was made to take for ever, or to need all memory,
+ends this process and not the server. It takes jobs as JSON lines on its standard input and tells of them on its
+standard output; when its input ends, so does it, at once: whatever instant it dies, the library is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from wherefrom.config import Settings, from_mapping
+from wherefrom.errors import LibraryBusy, WherefromError
+from wherefrom.ingest.outcome import Failure
+from wherefrom.ingest.run import IngestReport, Progress
+from wherefrom.library import Library
+from wherefrom.server.uploads import unpacked_too_long
+
+_TELL_SECONDS = 0.1  # between two words of progress
+_BUSY_SECONDS = 0.3  # until the library is tried again
+
+
+def main(path: str, settings_json: str) -> None:
+    settings = from_mapping(json.loads(settings_json))
+    _limit(settings.server.job_megabytes)
+    library = Library(path, settings)
+    for job in _jobs():
+        try:
+            _tell(done=_work(library, job, settings))
+        except MemoryError:
+            _tell(failed=f"it needs more than {settings.server.job_megabytes} MB of memory; raise server.job_megabytes")
+        except WherefromError as error:
+            _tell(failed=str(error))
+
+
+def _work(library: Library, job: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    """Write, waiting for another process that writes."""
+    while True:
+        try:
+            if job["kind"] == "remove":
+                return {"removed": library.remove(job["names"])}
+            return _take_in(library, dict(zip(job["names"], map(Path, job["files"]), strict=True)), settings)
+        except LibraryBusy as error:
+            _tell(progress={"waiting": str(error)})
+            time.sleep(_BUSY_SECONDS)
+
+
+def _take_in(library: Library, files: dict[str, Path], settings: Settings) -> dict[str, Any]:
+    limit = int(settings.server.unpacked_megabytes * 1_000_000)
+    bombs = [name for name, path in files.items() if unpacked_too_long(path, limit)]
+    told = _Told()
+    report = library.ingest_sent(
+        {name: path for name, path in files.items() if name not in bombs}, told.progress, told.acknowledged
+    )
+    refused = f"unpacked it is longer than {settings.server.unpacked_megabytes:g} MB; raise server.unpacked_megabytes"
+    return _plain(report, {path: name for name, path in files.items()}, [Failure(name, refused) for name in bombs])
+
+
+class _Told:
+    """Progress, not too often."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+        self._safe = 0
+
+    def acknowledged(self, ids: Sequence[str]) -> None:
+        self._safe += len(ids)
+
+    def progress(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._at >= _TELL_SECONDS:
+            self._at = now
+            _tell(progress={**msgspec.to_builtins(progress), "safe": self._safe})
+
+
+def _plain(report: IngestReport, names: dict[Path, str], refused: Sequence[Failure]) -> dict[str, Any]:
+    """The report without the places where uploads lay."""
+    failures = [
+        {"name": names.get(Path(failure.name), Path(failure.name).name), "reason": failure.reason}
+        for failure in (*report.failures, *refused)
+    ]
+    return {
+        "added": report.added,
+        "replaced": report.replaced,
+        "unchanged": report.unchanged,
+        "removed": list(report.removed),
+        "failures": failures,
+        "documents": report.documents,
+        "passages": report.passages,
+        "seconds": report.seconds,
+    }
+
+
+def _jobs() -> Iterator[dict[str, Any]]:
+    """Jobs as they come in; the end of the input ends the process, even in the middle of a job."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            lines.put(line)
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        yield json.loads(lines.get())
+
+
+def _tell(**what: Any) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+def _limit(megabytes: int) -> None:
+    """Bound the memory, and let questions go first."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return
+    # Data, not address space: files that are mapped, as the index is, cost nothing.
+    resource.setrlimit(resource.RLIMIT_DATA, (megabytes * 1_000_000, megabytes * 1_000_000))
+    os.nice(10)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,175 @@
+"""Jobs: what is to be written to the library, kept until it is done, whichever process dies meanwhile."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from wherefrom.server.place import Place
+
+Kind = Literal["upload", "remove"]
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+FINISHED: tuple[State, ...] = ("done", "failed", "cancelled")
+STATES: tuple[State, ...] = get_args(State)
+
+_KEPT = 1000  # finished jobs that can still be asked for
+_ABANDONED_SECONDS = 3600.0  # an upload folder without a job is then that of a process that died
+_MOST_ATTEMPTS = 3  # a job that outlives this many processes is what kills them
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One upload or removal; `names` are documents, `progress` and `result` what the ingest says of itself."""
+
+    id: str
+    kind: Kind
+    state: State
+    names: tuple[str, ...]
+    progress: dict[str, Any] | None
+    result: dict[str, Any] | None
+    reason: str | None
+    created: str
+    changed: str
+
+    @property
+    def finished(self) -> bool:
+        return self.state in FINISHED
+
+
+_COLUMNS = "id, kind, state, names, progress, result, reason, created, changed"
+
+
+class Jobs:
+    """The jobs of a library, shared by all processes that serve it; a job that `add` has returned is safe."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def add(self, kind: Kind, names: Sequence[str], files: Sequence[Path], who: str, id: str | None = None) -> Job:
+        now = _now()
+        id = id or new_id()
+        with self._place.opened() as connection:
+            connection.execute(
+                "INSERT INTO job (id, kind, state, names, files, who, created, changed) "
+                "VALUES (?, ?, 'queued', ?, ?, ?, ?, ?)",
+                (id, kind, json.dumps(list(names)), json.dumps([str(path) for path in files]), who, now, now),
+            )
+        return Job(id, kind, "queued", tuple(names), None, None, None, now, now)
+
+    def get(self, id: str) -> Job | None:
+        with self._place.opened() as connection:
+            row = connection.execute(f"SELECT {_COLUMNS} FROM job WHERE id = ?", (id,)).fetchone()
+        return _job(row) if row else None
+
+    def recent(self, limit: int) -> list[Job]:
+        """The newest first."""
+        with self._place.opened() as connection:
+            rows = connection.execute(f"SELECT {_COLUMNS} FROM job ORDER BY number DESC LIMIT ?", (limit,)).fetchall()
+        return [_job(row) for row in rows]
+
+    def waiting(self) -> int:
+        """How many are not finished."""
+        with self._place.opened() as connection:
+            (count,) = connection.execute("SELECT count(*) FROM job WHERE state IN ('queued', 'running')").fetchone()
+        return int(count)
+
+    def cancel(self, id: str) -> Job | None:
+        """A queued job ends here; a running one is ended by the process that works on it."""
+        with self._place.opened() as connection:
+            connection.execute(
+                "UPDATE job SET state = 'cancelled', cancel = 1, changed = ? WHERE id = ? AND state = 'queued'",
+                (_now(), id),
+            )
+            connection.execute("UPDATE job SET cancel = 1 WHERE id = ? AND state = 'running'", (id,))
+            row = connection.execute(f"SELECT {_COLUMNS} FROM job WHERE id = ?", (id,)).fetchone()
+        job = _job(row) if row else None
+        if job is not None and job.finished:
+            shutil.rmtree(self._place.uploads / id, ignore_errors=True)
+        return job
+
+    # For the one process that works on them.
+
+    def take(self) -> tuple[Job, list[Path]] | None:
+        """The oldest queued job, now running."""
+        with self._place.opened() as connection:
+            row = connection.execute(
+                "UPDATE job SET state = 'running', attempts = attempts + 1, changed = ? WHERE number = "
+                "(SELECT number FROM job WHERE state = 'queued' ORDER BY number LIMIT 1) AND state = 'queued' "
+                f"RETURNING {_COLUMNS}, files",
+                (_now(),),
+            ).fetchone()
+        return (_job(row[:-1]), [Path(path) for path in json.loads(row[-1])]) if row else None
+
+    def progressed(self, id: str, progress: dict[str, Any]) -> None:
+        self._set(id, progress=json.dumps(progress))
+
+    def finish(self, id: str, state: State, result: dict[str, Any] | None = None, reason: str | None = None) -> None:
+        """Note the outcome, then drop the files: dying in between leaves files that nobody needs."""
+        self._set(id, state=state, result=json.dumps(result) if result else None, reason=reason)
+        shutil.rmtree(self._place.uploads / id, ignore_errors=True)
+
+    def give_back(self, id: str) -> None:
+        """This process ends before the job does; another one, or the next, begins it again."""
+        with self._place.opened() as connection:
+            connection.execute(
+                "UPDATE job SET state = 'queued', attempts = attempts - 1, changed = ? "
+                "WHERE id = ? AND state = 'running'",
+                (_now(), id),
+            )
+
+    def cancel_wanted(self, id: str) -> bool:
+        with self._place.opened() as connection:
+            row = connection.execute("SELECT cancel FROM job WHERE id = ?", (id,)).fetchone()
+        return bool(row and row[0])
+
+    def recover(self) -> None:
+        """Queue again what a dead process was working on, and clear away what nobody needs any more."""
+        with self._place.opened() as connection:
+            connection.execute(
+                "UPDATE job SET state = 'failed', changed = ?, reason = ? WHERE state = 'running' AND attempts >= ?",
+                (_now(), f"the server died {_MOST_ATTEMPTS} times while it worked on this", _MOST_ATTEMPTS),
+            )
+            connection.execute("UPDATE job SET state = 'queued', changed = ? WHERE state = 'running'", (_now(),))
+            connection.execute(
+                "DELETE FROM job WHERE state IN ('done', 'failed', 'cancelled') AND number <= "
+                "(SELECT ifnull(max(number), 0) FROM job) - ?",
+                (_KEPT,),
+            )
+            needed = {
+                id for (id,) in connection.execute("SELECT id FROM job WHERE state IN ('queued', 'running')")
+            }  # fmt: skip
+        for folder in self._place.uploads.iterdir():
+            if folder.name not in needed and time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _set(self, id: str, **values: str | None) -> None:
+        assigned = ", ".join(f"{name} = ?" for name in values)
+        with self._place.opened() as connection:
+            connection.execute(f"UPDATE job SET {assigned}, changed = ? WHERE id = ?", (*values.values(), _now(), id))
+
+
+def new_id() -> str:
+    return secrets.token_hex(16)
+
+
+def _job(row: Sequence[Any]) -> Job:
+    id, kind, state, names, progress, result, reason, created, changed = row
+    return Job(
+        id, kind, state, tuple(json.loads(names)), _read(progress), _read(result), reason, created, changed
+    )  # fmt: skip
+
+
+def _read(text: str | None) -> dict[str, Any] | None:
+    value: dict[str, Any] | None = json.loads(text) if text else None
+    return value
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,116 @@
+"""Keys: who may read, and who may write.
+
+A key is 32 random bytes, so a plain hash of it is enough to keep: nobody tries out 2^256 of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import sqlite3
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, get_args
+
+from wherefrom.errors import NotFound, SettingsError
+from wherefrom.server.place import Place
+
+Scope = Literal["read", "write"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+_PREFIX = "wf_"  # so that a key is known for one where it should not be: in a commit, in a log
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key without its secret; `write` may do all that `read` may."""
+
+    name: str
+    scope: Scope
+    per_minute: int | None
+    made: str
+
+    def may(self, scope: Scope) -> bool:
+        return scope == "read" or self.scope == "write"
+
+
+class Keys:
+    """The keys of a library; one that was added or removed counts from the next request on, in every process."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._connection: sqlite3.Connection | None = None
+        self._version = -1
+        self._known: list[tuple[bytes, Key]] = []
+
+    def add(self, name: str, scope: Scope, per_minute: int | None = None) -> str:
+        """Make a key and give its secret, which is kept nowhere."""
+        if not re.fullmatch(r"[\w.@-]{1,64}", name):
+            raise SettingsError(f"'{name}' cannot name a key; use up to 64 letters, digits, and . _ - @")
+        if per_minute is not None and per_minute < 1:
+            raise SettingsError(f"a key may ask at least once a minute, not {per_minute} times")
+        secret = _PREFIX + secrets.token_urlsafe(32)
+        self._place.make()
+        with self._place.opened() as connection:
+            try:
+                connection.execute(
+                    "INSERT INTO key VALUES (?, ?, ?, ?, ?)",
+                    (name, _hash(secret), scope, per_minute, datetime.now(UTC).isoformat(timespec="seconds")),
+                )
+            except sqlite3.IntegrityError:
+                raise SettingsError(
+                    f"there is a key '{name}' already; remove it first with `wherefrom keys remove {name}`"
+                ) from None
+        return secret
+
+    def all(self) -> list[Key]:
+        """Every key, by name."""
+        if not self._place.exists():
+            return []
+        with self._place.opened() as connection:
+            rows = connection.execute("SELECT name, scope, per_minute, made FROM key ORDER BY name").fetchall()
+        return [Key(*row) for row in rows]
+
+    def remove(self, name: str) -> None:
+        gone = 0
+        if self._place.exists():
+            with self._place.opened() as connection:
+                gone = connection.execute("DELETE FROM key WHERE name = ?", (name,)).rowcount
+        if not gone:
+            raise NotFound(f"there is no key '{name}'; `wherefrom keys list` shows what there is")
+
+    # For the server, always from the same thread.
+
+    def needed(self) -> bool:
+        """Whether the library has any key."""
+        return bool(self._fresh())
+
+    def find(self, secret: str) -> Key | None:
+        """The key with this secret. All are compared, each in constant time, so that time tells nothing."""
+        found = None
+        given = _hash(secret)
+        for kept, key in self._fresh():
+            if hmac.compare_digest(kept, given):
+                found = key
+        return found
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _fresh(self) -> list[tuple[bytes, Key]]:
+        if self._connection is None:
+            self._connection = self._place.connection()
+            self._version = -1
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if version != self._version:
+            rows = self._connection.execute("SELECT hash, name, scope, per_minute, made FROM key").fetchall()
+            self._known = [(bytes(row[0]), Key(*row[1:])) for row in rows]
+            self._version = version
+        return self._known
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,150 @@
+"""Errors as problem documents (RFC 9457): what is wrong, with what, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Match
+
+from wherefrom.errors import LibraryBusy, LibraryError, NotFound, SettingsError, WherefromError
+from wherefrom.server.engine import QueueFull, TooSlow
+from wherefrom.server.uploads import Refused, WrongKind
+
+log = logging.getLogger("wherefrom.server")
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(Exception):
+    """A refusal; `kind` names it for programs, `detail` tells the thing and the remedy to people."""
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        headers: Mapping[str, str] | None = None,
+        errors: list[dict[str, str]] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.kind, self.detail = status, kind, detail
+        self.headers = dict(headers or {})
+        self.errors = errors
+
+    def body(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "type": f"urn:wherefrom:problem:{self.kind}",
+            "title": self.kind.replace("-", " ").capitalize(),
+            "status": self.status,
+            "detail": self.detail,
+        }
+        return found | ({"errors": self.errors} if self.errors else {})
+
+    def response(self) -> Response:
+        return Response(
+            json.dumps(self.body(), ensure_ascii=True), self.status, headers=self.headers, media_type=MEDIA_TYPE
+        )
+
+
+def problem_of(error: Exception) -> Problem:
+    """The problem that any error is, to a client."""
+    match error:
+        case Problem():
+            return error
+        case QueueFull():
+            return Problem(503, "queue-full", str(error), {"Retry-After": "1"})
+        case TooSlow():
+            return Problem(504, "too-slow", str(error))
+        case WrongKind():
+            return Problem(415, "wrong-kind", str(error))
+        case Refused():
+            return Problem(422, "refused", str(error))
+        case NotFound():
+            return Problem(404, "not-found", str(error))
+        case SettingsError():
+            return Problem(422, "settings", str(error))
+        case LibraryBusy():
+            return Problem(503, "library-busy", str(error), {"Retry-After": "5"})
+        case LibraryError():
+            # The message names a place on the server's disk, which is nobody else's business.
+            return Problem(
+                503,
+                "library-unusable",
+                "the library cannot be used at the moment; whoever runs the server can see why with `wherefrom check`",
+                {"Retry-After": "30"},
+            )
+        case WherefromError():
+            return Problem(500, "failed", str(error))
+        case HTTPException():
+            return _from_http(error)
+        case _:
+            return Problem(500, "unexpected", "something went wrong that should not have; the server's log says more")
+
+
+def note(error: Exception, texts: bool) -> None:
+    """Log what whoever runs the server has to know, and no client is told."""
+    kind = problem_of(error).kind
+    if kind == "library-unusable":
+        log.error("the library cannot be used: %s", error)
+    elif kind == "unexpected":
+        # Where it happened and what kind it was; its message may quote a document.
+        told = f"{type(error).__name__}: {error}" if texts else type(error).__name__
+        log.error("unexpected %s at\n%s", told, "".join(traceback.format_tb(error.__traceback__)))
+
+
+def install(app: FastAPI, texts: bool) -> None:
+    """Have the app tell every error this way."""
+
+    async def tell(request: Request, error: Exception) -> Response:
+        note(error, texts)
+        if isinstance(error, HTTPException) and error.status_code == 405:
+            return _wrong_method(request).response()
+        return problem_of(error).response()
+
+    async def invalid(_request: Request, error: RequestValidationError) -> Response:
+        # Where and what, without the value: it may be private, or hostile.
+        errors = [
+            {"where": ".".join(str(part) for part in each["loc"])[:200], "what": str(each["msg"])[:300]}
+            for each in error.errors()
+        ]
+        detail = "; ".join(f"{each['where']}: {each['what']}" for each in errors[:5])
+        return Problem(422, "invalid", detail or "the request is not what the schema says", errors=errors).response()
+
+    app.add_exception_handler(Problem, tell)
+    app.add_exception_handler(WherefromError, tell)
+    app.add_exception_handler(HTTPException, tell)
+    app.add_exception_handler(RequestValidationError, invalid)  # type: ignore[arg-type]
+
+
+def _from_http(error: HTTPException) -> Problem:
+    kinds = {404: "no-such-place", 413: "too-large", 415: "wrong-kind"}
+    details = {404: "there is nothing at this address; /openapi.json lists what there is"}
+    status = error.status_code
+    kind = kinds.get(status, HTTPStatus(status).phrase.lower().replace(" ", "-"))
+    return Problem(status, kind, details.get(status, str(error.detail)), dict(error.headers or {}))
+
+
+def _wrong_method(request: Request) -> Problem:
+    """All methods of the address: each has a route of its own, and the router tells only the first one's."""
+    methods = {
+        method
+        for route in (*request.app.routes, *request.app.state.routes)
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in getattr(route, "methods", None) or ()
+    }
+    allowed = ", ".join(sorted(methods))
+    return Problem(
+        405,
+        "method-not-allowed",
+        f"this address does not take {request.method}; it takes {allowed}",
+        {"Allow": allowed},
+    )

@@ -1,0 +1,181 @@
+"""What requests and responses look like, for checking them and for /openapi.json. Traces are those of `types.py`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+from wherefrom.server.jobs import Kind, State
+from wherefrom.store.feedback import Verdict
+from wherefrom.types import Style
+
+MOST_PASSAGES = 100  # found for one question; more are read in seconds and by nobody
+_Text = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"\S")]
+_whole = BeforeValidator(lambda given: int(given) if isinstance(given, float) and given.is_integer() else given)
+_Passages = Annotated[int, Field(ge=1, le=MOST_PASSAGES), _whole]  # 3.0 is a whole number in JSON
+_Words = Annotated[int, Field(ge=10, le=1000), _whole]
+_Id = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class SearchRequest(_Request):
+    """Find passages."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"question": "deepest lake", "k": 3}]})
+
+    question: _Text
+    k: _Passages | None = Field(None, description="Passages to find; the setting retrieve.k if null.")
+
+
+class AskRequest(SearchRequest):
+    """Answer a question."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"question": "When did Iceland become a republic?", "style": "short", "stream": False},
+                {"question": "What makes raw olives bitter?", "style": "passage", "k": 10, "min_chance": 0.3},
+            ]
+        }
+    )
+
+    style: Style | None = Field(None, description="How the answer is told; the setting write.style if null.")
+    min_chance: float | None = Field(
+        None, ge=0.0, le=1.0, allow_inf_nan=False, description="Decline below it; the setting judge.min_chance if null."
+    )
+    stream: bool = Field(True, description="Events as they come; false: the finished trace alone.")
+
+
+class SummarizeRequest(SearchRequest):
+    """Tell many documents around a question."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"question": "life in the Arctic", "words": 100}]})
+
+    words: _Words = 100
+
+
+class FeedbackRequest(_Request):
+    """A verdict on an answer. Passages are named by their ids; their texts are taken from the library."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "question": "When did Iceland become a republic?",
+                    "verdict": "wrong",
+                    "answer": "Iceland has 130 volcanoes.",
+                    "better": "17 June 1944",
+                    "style": "short",
+                    "passages": ["places/iceland.html#0", "places/iceland.html#1"],
+                    "evidence": ["places/iceland.html#0"],
+                }
+            ]
+        }
+    )
+
+    question: _Text
+    verdict: Verdict
+    answer: Annotated[str, StringConstraints(max_length=20_000)] | None = Field(
+        description='What was answered; null for "I don\'t know".'
+    )
+    better: _Text | None = Field(None, description="What should have been answered.")
+    style: Style = "short"
+    passages: list[_Id] = Field(default_factory=list, max_length=MOST_PASSAGES, description="Ids of the hits.")
+    evidence: list[_Id] = Field(default_factory=list, max_length=MOST_PASSAGES, description="Ids of those quoted.")
+
+
+class FeedbackKept(BaseModel):
+    number: int
+
+
+class DocumentFacts(BaseModel):
+    """A document without its text; `source` is the name of the file it was read from, without its folder."""
+
+    id: str
+    title: str
+    source: str
+    passages: int
+    characters: int
+
+
+class DocumentList(BaseModel):
+    """Documents by id; `next` is the `after` of the next page, null on the last."""
+
+    documents: list[DocumentFacts]
+    next: str | None
+    documents_in_all: int
+    passages_in_all: int
+
+
+class PassagePlace(BaseModel):
+    """`text[start:end]` of the document, in characters (Unicode code points)."""
+
+    id: str
+    start: int
+    end: int
+
+
+class WholeDocument(BaseModel):
+    id: str
+    title: str
+    source: str
+    text: str
+    passages: list[PassagePlace]
+
+
+class JobOut(BaseModel):
+    """An upload or a removal on its way into the library."""
+
+    id: str
+    kind: Kind
+    state: State
+    names: list[str] = Field(description="The documents it is about.")
+    progress: dict[str, Any] | None = Field(
+        description="While it runs: files, files_in_all, bytes, bytes_in_all, documents, current, safe; "
+        "or waiting, with the reason, while another process writes."
+    )
+    result: dict[str, Any] | None = Field(
+        description="When it is done: added, replaced, unchanged, removed, failures (name, reason), documents, "
+        "passages, seconds; of a removal: removed."
+    )
+    reason: str | None = Field(description="Why it failed or was cancelled.")
+    created: str
+    changed: str
+
+
+class JobList(BaseModel):
+    jobs: list[JobOut]
+
+
+class Alive(BaseModel):
+    status: Literal["alive"] = "alive"
+    version: str
+
+
+class Ready(BaseModel):
+    status: Literal["ready"] = "ready"
+    documents: int
+    passages: int
+    keys_needed: bool
+    styles: list[Style]
+    style: Style = Field(description="The style when a question names none.")
+    min_chance: float
+
+
+class ProblemError(BaseModel):
+    where: str
+    what: str
+
+
+class ProblemOut(BaseModel):
+    """RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[ProblemError] | None = None

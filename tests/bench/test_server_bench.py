@@ -1,0 +1,29 @@
+"""The bench of the server runs and writes what it measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from bench.server import Load, main
+
+
+def test_a_short_run_measures_everything(tmp_path: Path) -> None:
+    out = tmp_path / "server.md"
+    assert main(["--seconds", "2", "--clients", "3", "--out", str(out)]) == 0
+    found = json.loads(out.with_suffix(".json").read_text())
+    for name in ("load", "alone", "together", "one_by_one"):
+        assert found[name]["whole"]["count"] > 0, name
+        assert 0 < found[name]["first_event"]["p50"] <= found[name]["whole"]["p50"], name
+    assert set(found["load"]["statuses"]) <= {"200", "202", "503"}
+    assert found["load"]["lost"] == 0
+    assert [verdict["what"] for verdict in found["verdicts"]] == [
+        line.split(" | ")[0].removeprefix("| ")
+        for line in out.read_text().partition("|---|---|--:|---|\n")[2].partition("\n\n")[0].splitlines()
+    ]
+
+
+def test_growth_leaves_the_first_quarter_out() -> None:
+    load = Load(1, 1.0, memory=[10, 50, 100, 100, 100, 100, 110, 110])
+    assert abs(load.growth - 0.1) < 1e-9
+    assert Load(1, 1.0, statuses={200: 5, 503: 2, 500: 1, 504: 1}).server_errors == 2

@@ -1,0 +1,132 @@
+"""POST /ask, /search and /summarize: what is told, in which order, and that it is the command line's trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from fastapi.testclient import TestClient
+
+from server.conftest import MakeClient, events_of
+from wherefrom import Library
+from wherefrom.rank.overlap import OverlapRanker
+from wherefrom.types import Trace, joined
+
+ASKED = {"question": "Who serviced the boiler?"}
+
+
+class TestAskForTheTraceAlone:
+    def test_it_is_the_trace_that_python_gives(self, client: TestClient, library_path: Path) -> None:
+        answered = client.post("/ask", json={**ASKED, "stream": False})
+        assert answered.status_code == 200
+        trace = msgspec.json.decode(answered.content, type=Trace)
+        direct = Library(library_path).ask(ASKED["question"])
+        assert trace.answer == direct.answer
+        assert trace.hits == direct.hits
+        assert trace.candidates == direct.candidates
+        assert set(trace.timings) == set(direct.timings)
+
+    def test_style_k_and_chance_are_heard(self, client: TestClient) -> None:
+        asked = {**ASKED, "stream": False, "style": "passage", "k": 1, "min_chance": 0.0}
+        trace = client.post("/ask", json=asked).json()
+        assert len(trace["hits"]) == 1
+        assert trace["answer"]["text"] == "The boiler was serviced by Marta in May. It hums."
+        declined = client.post("/ask", json={**asked, "min_chance": 1.0}).json()
+        assert declined["answer"]["text"] is None
+        assert declined["answer"]["chance"] == trace["answer"]["chance"]
+
+    def test_what_the_library_does_not_hold_is_declined(self, client: TestClient) -> None:
+        trace = client.post("/ask", json={"question": "zebra migration?", "stream": False}).json()
+        assert trace["answer"] == {"text": None, "style": "short", "chance": 0.0, "words": [], "evidence": []}
+
+
+class TestAskForEvents:
+    def test_hits_candidates_chance_words_and_then_the_trace(self, client: TestClient) -> None:
+        answered = client.post("/ask", json=ASKED)
+        assert answered.headers["content-type"].startswith("text/event-stream")
+        events = events_of(answered.text)
+        assert [name for name, _ in events] == ["hits", "candidates", "chance", "words", "trace"]
+        told: dict[str, Any] = dict(events)
+        trace = told["trace"]
+        assert told["hits"] == {"stage": "retrieve", "hits": trace["hits"]}
+        assert told["candidates"] == {"candidates": trace["candidates"]}
+        assert told["chance"] == {"chance": trace["answer"]["chance"], "declined": False, "style": "short"}
+        assert told["words"] == {"words": trace["answer"]["words"]}
+        words = msgspec.convert(trace, Trace).answer.words  # type: ignore[union-attr]
+        assert joined(words) == trace["answer"]["text"] == "The boiler was serviced by Marta in May."
+
+    def test_with_a_ranker_hits_come_twice_the_second_time_as_in_the_trace(self, client_with: MakeClient) -> None:
+        from dataclasses import replace
+
+        client = client_with(lambda pipeline: replace(pipeline, ranker=OverlapRanker("english")))
+        events = events_of(client.post("/ask", json={"question": "Where is the pantry key?"}).text)
+        assert [name for name, _ in events] == ["hits", "hits", "candidates", "chance", "words", "trace"]
+        assert [data["stage"] for name, data in events if name == "hits"] == ["retrieve", "rank"]
+        assert events[1][1]["hits"] == events[-1][1]["hits"]
+
+    def test_declining_writes_no_words(self, client: TestClient) -> None:
+        events = events_of(client.post("/ask", json={**ASKED, "min_chance": 1.0}).text)
+        assert [name for name, _ in events] == ["hits", "candidates", "chance", "trace"]
+        assert events[2][1]["declined"] is True
+
+
+def test_search_finds_and_does_not_answer(client: TestClient) -> None:
+    trace = client.post("/search", json={"question": "roses", "k": 2}).json()
+    assert [hit["passage"]["document_id"] for hit in trace["hits"]] == ["garden/roses.txt"]
+    assert trace["answer"] is None
+    assert trace["candidates"] == []
+
+
+def test_summaries_are_refused_in_words_until_there_are_any(client: TestClient) -> None:
+    refused = client.post("/summarize", json={"question": "all of it"})
+    assert refused.status_code == 501
+    assert refused.json()["type"] == "urn:wherefrom:problem:no-summaries-yet"
+    assert "POST /ask" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "where"),
+    [
+        ({}, "body.question"),
+        ({"question": ""}, "body.question"),
+        ({"question": "   "}, "body.question"),
+        ({"question": "x" * 2001}, "body.question"),
+        ({"question": 5}, "body.question"),
+        ({"question": "a", "k": 0}, "body.k"),
+        ({"question": "a", "k": "3"}, "body.k"),
+        ({"question": "a", "style": "song"}, "body.style"),
+        ({"question": "a", "min_chance": 1.5}, "body.min_chance"),
+        ({"question": "a", "kk": 3}, "body.kk"),
+    ],
+)
+def test_a_wrong_request_is_told_where(client: TestClient, asked: dict[str, object], where: str) -> None:
+    refused = client.post("/ask", json=asked)
+    assert refused.status_code == 422
+    assert refused.headers["content-type"] == "application/problem+json"
+    problem = refused.json()
+    assert problem["status"] == 422
+    assert where in [error["where"] for error in problem["errors"]]
+    assert where in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"question": "\\ud800 half a character"}', b'{"question": "a", "min_chance": NaN}', b"{", b"\xff", b"[]"]
+)
+def test_hostile_json_is_refused_and_not_repeated(client: TestClient, body: bytes) -> None:
+    refused = client.post("/ask", content=body, headers={"content-type": "application/json"})
+    assert refused.status_code in (400, 422)
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert "half a character" not in refused.text
+
+
+def test_json_must_say_that_it_is_json(client: TestClient) -> None:
+    """A form of another site can send text/plain without asking first."""
+    refused = client.post("/ask", content=b'{"question": "a"}', headers={"content-type": "text/plain"})
+    assert refused.status_code in (415, 422)
+
+
+def test_any_text_is_a_safe_question(client: TestClient) -> None:
+    for text in ('" OR 1=1 --', "*:*", "🦊" * 500, "a\x00b", "<script>alert(1)</script>", "(((("):
+        assert client.post("/ask", json={"question": text, "stream": False}).status_code == 200

@@ -1,0 +1,77 @@
+"""The server against its own schema: all that it allows, and what it forbids, by schemathesis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from server.conftest import DOCUMENTS
+from server.test_engine import running
+from wherefrom import Library
+from wherefrom.server.app import create_app, openapi
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    path: Path = tmp_path_factory.mktemp("schema") / "library"
+    library = Library(path)
+    library.put(DOCUMENTS)
+    with running(create_app(library)) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    with requests.Session() as session:
+        yield session
+
+
+schema = schemathesis.openapi.from_dict(openapi())
+
+
+@schema.parametrize()
+@settings(
+    max_examples=50, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)  # fmt: skip
+def test_the_schema_is_kept_whatever_is_sent(case: schemathesis.Case, address: str, session: requests.Session) -> None:
+    allowed = []
+    if case.path == "/summarize":
+        allowed.append(not_a_server_error)  # 501 is what the schema says
+    if case.path == "/documents" and case.method == "POST":
+        allowed.append(positive_data_acceptance)  # any bytes are files to the schema, and few are documents
+    case.call_and_validate(address, session, excluded_checks=allowed, timeout=60)
+
+
+def test_every_operation_is_described_with_problems_and_requests_with_examples(address: str) -> None:
+    found = httpx.get(f"{address}/openapi.json").json()
+    assert found == openapi()
+    operations = {
+        f"{method.upper()} {path}": operation
+        for path, methods in found["paths"].items()
+        for method, operation in methods.items()
+    }
+    assert sorted(operations) == sorted(
+        [
+            "POST /ask", "POST /search", "POST /summarize", "GET /documents", "POST /documents", "GET /documents/{id}",
+            "DELETE /documents/{id}", "GET /jobs", "GET /jobs/{id}", "DELETE /jobs/{id}", "POST /feedback",
+            "GET /health", "GET /ready", "GET /metrics",
+        ]
+    )  # fmt: skip
+    for name, operation in operations.items():
+        assert operation["summary"], name
+        assert "application/problem+json" in operation["responses"]["503"]["content"], name
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if body:
+            assert found["components"]["schemas"][body["schema"]["$ref"].rpartition("/")[2]]["examples"], name
+    assert "text/event-stream" in operations["POST /ask"]["responses"]["200"]["content"]
+    assert operations["POST /ask"]["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].endswith(
+        "/Trace"
+    )
