@@ -81,15 +81,15 @@ class TestSending:
         assert sent.headers["location"] == f"/jobs/{job['id']}"
         assert (job["state"], job["kind"], job["names"]) == ("done", "upload", ["notes/moon.md", "sun.txt"])
         assert (job["result"]["added"], job["result"]["failures"]) == (2, [])
-        assert ask(client, "Where is the moon key?") == "The moon key is under the mat."
+        assert ask(client, "Where is the moon key?") == "under the mat"
         assert client.get("/documents/notes/moon.md").json()["title"] == "Moon"
         again = send(client, ("notes/moon.md", b"# Moon\n\nThe moon key is in the drawer.")).json()
         assert (again["result"]["added"], again["result"]["replaced"]) == (0, 1)
-        assert ask(client, "Where is the moon key?") == "The moon key is in the drawer."
+        assert ask(client, "Where is the moon key?") == "in the drawer"
         removed = client.delete("/documents/notes/moon.md", params={"wait": 20})
         assert removed.json()["result"] == {"removed": ["notes/moon.md"]}
         assert client.get("/documents/notes/moon.md").status_code == 404
-        assert ask(client, "Where is the moon key?") != "The moon key is in the drawer."
+        assert ask(client, "Where is the moon key?") != "in the drawer"
 
     def test_without_waiting_it_is_202_and_the_job_tells(self, client: TestClient) -> None:
         sent = send(client, ("moon.txt", b"The moon is far."), wait=0)
@@ -102,7 +102,7 @@ class TestSending:
     def test_one_of_a_known_id_replaces_it_wherever_it_came_from(self, client: TestClient) -> None:
         job = send(client, ("boiler.md", b"The boiler was serviced by Ivo in June.")).json()
         assert job["result"]["replaced"] == 1
-        assert ask(client, "Who serviced the boiler?") == "The boiler was serviced by Ivo in June."
+        assert ask(client, "Who serviced the boiler?") == "Ivo"
         assert client.get("/documents").json()["documents_in_all"] == 3
 
     def test_names_may_be_those_that_people_give(self, client: TestClient) -> None:
@@ -141,7 +141,7 @@ class TestSending:
         (tmp_path / "comet.txt").write_text("The comet book lies on the piano.")
         with Library(library_path) as other:
             other.ingest([tmp_path / "comet.txt"])
-        assert ask(client, "Where is the comet book?") == "The comet book lies on the piano."
+        assert ask(client, "Where is the comet book?") == "on the piano"
 
 
 class TestHostileUploads:

@@ -34,11 +34,11 @@ def test_the_three_tools(library_path: Path) -> None:
         assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools.values())
 
         answered = await call(client, "ask", question="Who serviced the boiler?")
-        assert answered["answer"] == "The boiler was serviced by Marta in May."
-        word = answered["words"][1]
+        assert answered["answer"] == "Marta"
+        (word,) = answered["words"]
         (evidence,) = answered["evidence"]
-        assert (word["text"], word["passage_id"]) == ("boiler", evidence["id"])
-        assert evidence["text"][word["start"] : word["end"]] == "boiler"
+        assert (word["text"], word["passage_id"]) == ("Marta", evidence["id"])
+        assert evidence["text"][word["start"] : word["end"]] == "Marta"
 
         unknown = await call(client, "ask", question="What do zebras eat?")
         assert unknown["answer"] is None

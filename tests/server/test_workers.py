@@ -125,7 +125,7 @@ def test_both_workers_count_and_what_one_writes_the_other_finds(library_path: Pa
         assert sent.json()["state"] == "done"
         for _ in range(30):  # a connection each, so that both workers get some
             trace = httpx.post(f"{address}/ask", json={"question": "When does the comet come?", "stream": False}).json()
-            assert trace["answer"]["text"] == "The comet comes in June."
+            assert trace["answer"]["text"] == "June"
         text = httpx.get(f"{address}/metrics").text
         (answered,) = re.findall(r'^wherefrom_questions_total{outcome="answered"} ([\d.]+)', text, re.MULTILINE)
         assert float(answered) == 30
