@@ -18,15 +18,30 @@ from wherefrom import Library
 KILLS = 3
 
 
+def line_of(process: psutil.Process) -> str:
+    """How it was started; nothing, if it has just died."""
+    try:
+        return " ".join(process.cmdline())
+    except (psutil.ZombieProcess, psutil.NoSuchProcess):
+        return ""
+
+
+def children_of(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children()
+    except (psutil.ZombieProcess, psutil.NoSuchProcess):
+        return []
+
+
 def workers(server: int) -> list[psutil.Process]:
     """The worker processes of a server."""
-    return [child for child in psutil.Process(server).children() if "spawn_main" in " ".join(child.cmdline())]
+    return [child for child in psutil.Process(server).children() if "spawn_main" in line_of(child)]
 
 
 def writer(server: int) -> psutil.Process | None:
     """The worker that works on the jobs: the one with a child that ingests."""
     for worker in workers(server):
-        if any("ingest_child" in " ".join(child.cmdline()) for child in worker.children()):
+        if any("ingest_child" in line_of(child) for child in children_of(worker)):
             return worker
     return None
 
