@@ -1,7 +1,8 @@
 """Measure the server under load: python -m bench.server [--seconds 60] [--clients 16] [--library DIR].
 
 Sixteen clients ask and send documents for a minute; then the same questions are asked of a server that reads them
-together and of one that reads them one by one. The clients run on the same machine and take their share of it.
+together and of one that reads them one by one. The clients run on the same machine and take their share of it. The
+page is weighed, and loaded in a browser where there is one.
 """
 
 from __future__ import annotations
@@ -26,14 +27,19 @@ from typing import Any
 import httpx
 import psutil
 
+from bench.browser import NoBrowser, chromium
 from bench.facts import Facts, collect
 from bench.measure import ROOT, percentile
 from wherefrom.config import resolve
 from wherefrom.library import Library
+from wherefrom.server.app import PAGE
 
 RESULTS = ROOT / "bench" / "results"
 SAMPLE = ROOT / "sample"
 UPLOAD_EVERY = 25  # requests of a client
+MOST_PAGE_BYTES = 150_000  # of all files of the page: asked for
+MOST_PAGE_SECONDS = 1.0  # until the page can be used: asked for
+PAGE_LOADS = 5
 MOST_FIRST = 0.100  # seconds to the first event, p50: asked for
 LEAST_RATIO = 1.5  # throughput of batches beside one by one: asked for with the network as the default reader
 MOST_GROWTH = 0.05  # of memory from the second quarter of the run to the last: flat, but for the allocator's noise
@@ -77,6 +83,14 @@ class Load:
 
 
 @dataclass(frozen=True)
+class PageLoads:
+    """The page's weight, and the seconds until it could be used, load by load in a fresh browser; () without one."""
+
+    bytes: int
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Run:
     """Everything measured, with what it depends on."""
 
@@ -91,6 +105,7 @@ class Run:
     together: Load
     one_by_one: Load
     questions_a_batch: float
+    page: PageLoads
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -108,6 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with serving(path, chosen) as server:
             load = asyncio.run(_load(server, questions, options.clients, options.seconds, uploads=not options.library))
             alone = asyncio.run(_load(server, questions, 1, short, uploads=False))
+            page = _page_loads(server.address)
         with serving(path, chosen) as server:
             together = asyncio.run(_load(server, questions, options.clients, short, uploads=False))
             batch = _mean_batch(server.address)
@@ -125,6 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         together=together,
         one_by_one=one_by_one,
         questions_a_batch=batch,
+        page=page,
     )
     text = markdown(run)
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -298,15 +315,37 @@ async def _watch(server: Server, load: Load) -> None:
         await asyncio.sleep(0.5)
 
 
+# ------------------------------------------------------------------------------------------------- the page
+
+
+def _page_loads(address: str) -> PageLoads:
+    weight = sum(path.stat().st_size for path in PAGE.rglob("*") if path.is_file())
+    seconds: list[float] = []
+    try:
+        with chromium() as browser:
+            for _ in range(PAGE_LOADS):
+                context = browser.new_context()  # with nothing kept from the load before
+                page = context.new_page()
+                page.goto(address)
+                page.wait_for_selector("#styles input")
+                (mark,) = page.evaluate("performance.getEntriesByName('interactive').map(mark => mark.startTime)")
+                seconds.append(mark / 1000)
+                context.close()
+    except NoBrowser as error:
+        print(f"the page is weighed and not loaded: {error}", file=sys.stderr)
+    return PageLoads(weight, tuple(seconds))
+
+
 # --------------------------------------------------------------------------------------------------- report
 
 
 def verdicts(run: Run) -> list[tuple[str, str, str, bool | None]]:
-    """(what, asked, measured, met); None where the target is for another pipeline."""
+    """(what, asked, measured, met); None where the target is for another pipeline, or could not be measured."""
     load = run.load
     ratio = run.together.per_second / run.one_by_one.per_second
     first = percentile(load.first_event, 50)
     neural = run.pipeline["read"] == "span"
+    loads = run.page.seconds
     return [
         ("5xx but an honest 503, broken answers", "none", f"{load.server_errors}, {load.broken}",
          not (load.server_errors or load.broken)),
@@ -317,6 +356,11 @@ def verdicts(run: Run) -> list[tuple[str, str, str, bool | None]]:
          first < MOST_FIRST),
         ("read together beside one by one", f"at least {LEAST_RATIO}× with the network", f"{ratio:.2f}×",
          ratio >= LEAST_RATIO if neural else None),
+        ("all files of the page", f"below {MOST_PAGE_BYTES / 1000:.0f} kB", f"{run.page.bytes / 1000:.0f} kB",
+         run.page.bytes < MOST_PAGE_BYTES),
+        (f"the page can be used, median of {PAGE_LOADS} loads", f"below {1000 * MOST_PAGE_SECONDS:.0f} ms",
+         f"{1000 * median(loads):.0f} ms" if loads else "no browser",
+         median(loads) < MOST_PAGE_SECONDS if loads else None),
     ]  # fmt: skip
 
 
@@ -335,7 +379,7 @@ def markdown(run: Run) -> str:
             f"| {1000 * percentile(load.whole, 50):.0f} / {1000 * percentile(load.whole, 95):.0f} "
             f"| {max(load.memory) / 1e6:.0f} |"
         )
-    words = {True: "met", False: "missed", None: "not for this pipeline"}
+    words = {True: "met", False: "missed", None: "not judged"}
     judged = [f"| {what} | {asked} | {found} | {words[met]} |" for what, asked, found, met in verdicts(run)]
     statuses = ", ".join(f"{status}: {count:,}" for status, count in sorted(run.load.statuses.items()))
     facts = run.facts

@@ -62,7 +62,7 @@ def test_every_operation_is_described_with_problems_and_requests_with_examples(a
         [
             "POST /ask", "POST /search", "POST /summarize", "GET /documents", "POST /documents", "GET /documents/{id}",
             "DELETE /documents/{id}", "GET /jobs", "GET /jobs/{id}", "DELETE /jobs/{id}", "POST /feedback",
-            "GET /health", "GET /ready", "GET /metrics",
+            "GET /health", "GET /ready", "GET /metrics", "GET /examples",
         ]
     )  # fmt: skip
     for name, operation in operations.items():

@@ -1,14 +1,14 @@
-"""POST /ask, /search and /summarize."""
+"""POST /ask, /search and /summarize, and GET /examples."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from wherefrom.server.engine import (
@@ -19,9 +19,10 @@ from wherefrom.server.engine import (
     HitsFound,
     WordsWritten,
 )
+from wherefrom.server.examples import examples
 from wherefrom.server.house import House
 from wherefrom.server.problems import Problem, note, problem_of
-from wherefrom.server.shapes import AskRequest, SearchRequest, SummarizeRequest
+from wherefrom.server.shapes import AskRequest, ExampleQuestions, SearchRequest, SummarizeRequest
 from wherefrom.types import Trace
 
 router = APIRouter(tags=["questions"])
@@ -94,6 +95,15 @@ async def search(asked: SearchRequest, request: Request) -> Response:
     house: House = request.app.state.house
     events = house.engine.ask(asked.question, request.app.state.style, asked.k, only_search=True)
     return _json((await _last(events, request)).trace)
+
+
+@router.get("/examples", summary="Questions to begin with")
+async def example_questions(
+    request: Request, limit: Annotated[int, Query(ge=1, le=20)] = 6
+) -> ExampleQuestions:  # fmt: skip
+    """Made from sentences of the library that answer them; none where it has no sentences of the forms known."""
+    house: House = request.app.state.house
+    return ExampleQuestions(questions=await house.off_loop(lambda: examples(house.library, limit)))
 
 
 @router.post("/summarize", summary="Tell many documents around a question", status_code=501, response_class=Response)

@@ -58,6 +58,10 @@ class SummarizeRequest(SearchRequest):
     words: _Words = 100
 
 
+class ExampleQuestions(BaseModel):
+    questions: list[str]
+
+
 class FeedbackRequest(_Request):
     """A verdict on an answer. Passages are named by their ids; their texts are taken from the library."""
 

@@ -1,0 +1,132 @@
+// What the server is asked, and how it answers; whatever goes wrong becomes a Problem.
+
+import { kept } from "./dom.js";
+
+/** A refusal in the server's words (RFC 9457), or that it could not be reached. */
+export class Problem extends Error {
+  constructor(status, title, detail, { errors = [], wait = null, kind = "" } = {}) {
+    super(detail);
+    Object.assign(this, { status, title, detail, errors, wait, kind });
+  }
+}
+
+const session = () => sessionStorage;
+let key = kept.read(session, "key", "");
+
+export function useKey(given) {
+  key = given;
+  kept.write(session, "key", given);
+}
+
+export const api = {
+  ready: () => json("GET", "/ready"),
+  examples: () => json("GET", "/examples?limit=6"),
+  documents: (after) => json("GET", `/documents?limit=1000&after=${encodeURIComponent(after)}`),
+  document: (id, signal) => json("GET", `/documents/${encodeURIComponent(id)}`, undefined, signal),
+  remove: (id) => json("DELETE", `/documents/${encodeURIComponent(id)}?wait=20`),
+  jobs: () => json("GET", "/jobs?limit=20"),
+  job: (id, seconds) => json("GET", `/jobs/${encodeURIComponent(id)}?wait=${seconds}`),
+  cancel: (id) => json("DELETE", `/jobs/${encodeURIComponent(id)}?wait=5`),
+  feedback: (said) => json("POST", "/feedback", said),
+};
+
+/** The events of an answer, as [name, data]. */
+export async function* ask(asked, signal) {
+  const response = await fetched("POST", "/ask", { ...asked, stream: true }, signal);
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  let last = "";
+  for (;;) {
+    const { done, value } = await reader.read().catch((error) => Promise.reject(unreachable(error)));
+    if (done) break;
+    const blocks = (rest + decoder.decode(value, { stream: true })).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const [name, data] = event(block);
+      if (name === "error") throw told(data.status, data, null);
+      last = name;
+      yield [name, data];
+    }
+  }
+  if (last !== "trace")
+    throw new Problem(0, "The answer broke off", "The server ended before the answer did. Ask again.");
+}
+
+function event(block) {
+  let name = "";
+  const data = [];
+  for (const line of block.split("\n")) {
+    if (line.startsWith("event: ")) name = line.slice(7);
+    else if (line.startsWith("data: ")) data.push(line.slice(6));
+  }
+  return [name, JSON.parse(data.join("\n"))];
+}
+
+/** Send one file; `progressed` is told the part that has gone. The job that takes it in. */
+export function send(file, name, progressed, signal) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest(); // fetch does not tell how much has gone
+    const form = new FormData();
+    form.append("files", file, name);
+    request.open("POST", "/documents");
+    if (key) request.setRequestHeader("Authorization", `Bearer ${key}`);
+    request.upload.onprogress = (event) => event.lengthComputable && progressed(event.loaded / event.total);
+    request.onload = () => {
+      const body = parsed(request.responseText);
+      if (request.status < 300) resolve(body);
+      else reject(told(request.status, body, request.getResponseHeader("Retry-After")));
+    };
+    request.onerror = () => reject(unreachable(new TypeError("network")));
+    request.onabort = () => reject(new DOMException("cancelled", "AbortError"));
+    signal.addEventListener("abort", () => request.abort());
+    request.send(form);
+  });
+}
+
+async function json(method, path, body, signal) {
+  const response = await fetched(method, path, body, signal);
+  return response.json().catch((error) => Promise.reject(unreachable(error)));
+}
+
+async function fetched(method, path, body, signal) {
+  const headers = key ? { Authorization: `Bearer ${key}` } : {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const response = await fetch(path, {
+    method,
+    headers,
+    signal,
+    credentials: "omit",
+    body: body === undefined ? undefined : JSON.stringify(body),
+  }).catch((error) => Promise.reject(unreachable(error)));
+  if (response.ok) return response;
+  throw told(response.status, parsed(await response.text()), response.headers.get("Retry-After"));
+}
+
+function told(status, body, wait) {
+  const {
+    title = `The server answered ${status}`,
+    detail = "It does not say why.",
+    errors = [],
+    type = "",
+  } = body ?? {};
+  const seconds = Number(wait);
+  return new Problem(status, title, detail, {
+    errors: errors ?? [],
+    wait: wait && seconds >= 0 ? seconds : null,
+    kind: type.split(":").at(-1),
+  });
+}
+
+function unreachable(error) {
+  if (error.name === "AbortError" || error instanceof Problem) return error;
+  return new Problem(0, "The server cannot be reached", "It does not answer. Is `wherefrom serve` still running?");
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,196 @@
+// Ask a question and show what comes back, as it comes.
+
+import { ask } from "./api.js";
+import { AnswerView } from "./answer.js";
+import { declined, gauge, inHundred } from "./chance.js";
+import { byId, count, make, named } from "./dom.js";
+import { feedback } from "./feedback.js";
+import { remember } from "./history.js";
+import * as problems from "./problems.js";
+import { explained, timed } from "./why.js";
+
+const STYLES = { short: "a few words", sentence: "a sentence", passage: "a passage" };
+
+export class Asking {
+  #running = null;
+  #ready = { styles: [], style: "short", min_chance: 0 };
+
+  constructor() {
+    byId("ask-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.ask();
+    });
+    byId("question").addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      byId("ask-form").requestSubmit();
+    });
+    byId("stop").onclick = () => this.#running?.abort();
+    byId("ask-form").addEventListener("invalid", () => (document.querySelector(".more").open = true), true);
+    byId("question").addEventListener("input", () => this.#offer(byId("question").value === ""));
+  }
+
+  /** What /ready says: the styles there are, and the settings in force. */
+  configure(ready) {
+    this.#ready = ready;
+    const choices = ready.styles.map((style) => {
+      const radio = make("input", { type: "radio", name: "style", value: style, checked: style === ready.style });
+      return make("label", {}, radio, STYLES[style] ?? style);
+    });
+    byId("styles").replaceChildren(byId("styles").querySelector("legend"), ...choices);
+    byId("min-chance").placeholder = String(Math.round(100 * ready.min_chance));
+  }
+
+  examples(questions) {
+    const chip = (question) =>
+      make("button", { type: "button", dir: "auto", onclick: () => this.ask(question) }, question);
+    byId("examples")
+      .querySelector("ul")
+      .replaceChildren(...questions.map((question) => make("li", {}, chip(question))));
+    this.#offer(byId("question").value === "");
+  }
+
+  /** Examples are for an empty box; a focus inside them is not lost. */
+  #offer(wanted) {
+    const place = byId("examples");
+    if (!wanted && place.contains(document.activeElement)) byId("question").focus();
+    place.hidden = !wanted || !place.querySelector("li");
+  }
+
+  /** Ask what is in the form, or a question given. */
+  async ask(question = null, style = null, least = null) {
+    if (question !== null) byId("question").value = question;
+    if (style !== null) for (const radio of document.getElementsByName("style")) radio.checked = radio.value === style;
+    const asked = this.#asked();
+    if (least !== null) asked.min_chance = least;
+    if (!asked.question) return byId("question").focus();
+    this.#running?.abort();
+    const running = (this.#running = new AbortController());
+    const trip = new Trip(asked, asked.min_chance ?? this.#ready.min_chance, () =>
+      this.ask(asked.question, asked.style, 0),
+    );
+    this.#offer(false);
+    problems.clear(byId("ask-trouble"));
+    byId("stop").hidden = false;
+    byId("progress").textContent = "Looking for passages…";
+    byId("said").textContent = "";
+    byId("result").replaceChildren(trip.element);
+    byId("result").hidden = false;
+    try {
+      for await (const [name, data] of ask(asked, running.signal)) {
+        if (running !== this.#running) return;
+        trip[name]?.(data);
+      }
+    } catch (problem) {
+      if (running !== this.#running) return;
+      byId("progress").textContent = problem.name === "AbortError" ? "Stopped." : "";
+      problems.show(byId("ask-trouble"), problem, () => this.ask(question, style, least));
+    } finally {
+      if (running === this.#running) byId("stop").hidden = true;
+    }
+  }
+
+  #asked() {
+    const asked = { question: byId("question").value.trim() };
+    const style = document.querySelector("input[name=style]:checked")?.value;
+    if (style) asked.style = style;
+    if (byId("k").value) asked.k = byId("k").valueAsNumber;
+    if (byId("min-chance").value) asked.min_chance = byId("min-chance").valueAsNumber / 100;
+    return asked;
+  }
+}
+
+/** One question's trip; a method for each event that the server sends. */
+class Trip {
+  #hits = [];
+  #candidates = [];
+  #passages = new Map();
+  #answer = null;
+
+  constructor(asked, needed, anyway) {
+    Object.assign(this, { asked, needed, anyway });
+    this.told = make("div", { class: "told" });
+    this.chancePlace = make("div");
+    this.wherePlace = make("div");
+    this.feedbackPlace = make("div");
+    this.whyPlace = make("div");
+    this.timePlace = make("p", { class: "muted small" });
+    this.element = make(
+      "section",
+      { "aria-labelledby": "asked" },
+      make("h2", { class: "asked", id: "asked" }, named(asked.question)),
+      this.told,
+      this.chancePlace,
+      this.feedbackPlace,
+      this.wherePlace,
+      this.whyPlace,
+      this.timePlace,
+    );
+  }
+
+  hits({ hits }) {
+    this.#hits = hits;
+    for (const { passage } of hits) this.#passages.set(passage.id, passage);
+    byId("progress").textContent = hits.length
+      ? `${count(hits.length, "passage")} found; reading them…`
+      : "No passage was found.";
+    this.#why(new Set());
+  }
+
+  candidates({ candidates }) {
+    this.#candidates = candidates;
+    for (const { passage } of candidates) this.#passages.set(passage.id, passage);
+    this.#why(new Set());
+  }
+
+  chance({ chance, declined: declines }) {
+    this.chancePlace.replaceChildren(gauge(chance, this.needed));
+    if (declines) this.#decline(chance);
+  }
+
+  words({ words }) {
+    if (!this.#answer) {
+      const placeOf = (id) => this.#hits.findIndex((hit) => hit.passage.id === id) + 1;
+      this.#answer = new AnswerView(this.asked.question, this.#passages, placeOf);
+      this.told.replaceChildren(this.#answer.told);
+      this.wherePlace.replaceChildren(this.#answer.places);
+    }
+    this.#answer.append(words);
+  }
+
+  /** The whole, which counts where it differs from what came before. */
+  trace(trace) {
+    const { answer } = trace;
+    this.#hits = trace.hits;
+    this.#candidates = trace.candidates;
+    this.chancePlace.replaceChildren(gauge(answer.chance, this.needed));
+    if (answer.text === null) this.#decline(answer.chance);
+    else {
+      if (!this.#answer) this.words({ words: [] });
+      this.#answer.finish(answer);
+    }
+    this.#why(new Set(answer.evidence.map((passage) => passage.id)), answer.text === null);
+    this.feedbackPlace.replaceChildren(feedback(trace));
+    this.timePlace.textContent = timed(trace.timings);
+    byId("progress").textContent = answer.text === null ? "Declined." : "Answered.";
+    byId("said").textContent =
+      answer.text === null
+        ? "The library does not answer this, as far as I can tell."
+        : `Answer: ${answer.text} Chance ${inHundred(answer.chance)}.`;
+    remember({
+      question: this.asked.question,
+      style: answer.style,
+      answer: answer.text,
+      chance: answer.chance,
+      when: Date.now(),
+    });
+  }
+
+  #decline(chance) {
+    this.told.replaceChildren(declined(chance, this.needed, this.#candidates, this.#hits, this.anyway));
+  }
+
+  #why(answered, declines = false) {
+    this.whyPlace.replaceChildren(explained(this.#hits, this.#candidates, answered, declines));
+  }
+}

@@ -1,0 +1,138 @@
+// Starts the page: which part is in sight, light or dark, and what the library is.
+
+import { api } from "./api.js";
+import { Asking } from "./ask.js";
+import { Documents } from "./documents.js";
+import { byId, count } from "./dom.js";
+import { showHistory } from "./history.js";
+import * as problems from "./problems.js";
+import { Uploads } from "./upload.js";
+import { placeIn, Viewer } from "./viewer.js";
+
+const VIEWS = { "#/": "ask", "#/documents": "documents", "#/history": "history" };
+
+const asking = new Asking();
+const viewer = new Viewer();
+const documents = new Documents(() => changed());
+const uploads = new Uploads(() => changed());
+let view = "#/";
+
+function changed() {
+  viewer.forget();
+  documents.refresh(view === "#/documents");
+  look();
+}
+
+/** Show the part that the address names. Addresses that are not ours, such as the skip link's, change nothing. */
+function route(first = false) {
+  const hash = location.hash || "#/";
+  const place = placeIn(hash);
+  if (place) {
+    see(view, false);
+    viewer.open(place, view);
+  } else if (Object.hasOwn(VIEWS, hash)) {
+    const opened = viewer.isOpen;
+    viewer.close();
+    see(hash, !first && !(opened && hash === view));
+  }
+}
+
+function see(hash, focus) {
+  view = hash;
+  for (const section of document.querySelectorAll("[data-view]")) section.hidden = section.dataset.view !== VIEWS[hash];
+  for (const link of document.querySelectorAll("[data-to]")) {
+    if (link.dataset.to === VIEWS[hash]) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const title = byId(`${VIEWS[hash]}-title`);
+  document.title = hash === "#/" ? "wherefrom" : `${title.textContent} – wherefrom`;
+  if (focus) title.focus();
+  if (hash === "#/documents") documents.show();
+  if (hash === "#/history") showHistory(askAgain);
+}
+
+function askAgain(question, style) {
+  location.hash = "#/";
+  see("#/", false);
+  asking.ask(question, style);
+  byId("question").focus();
+}
+
+/** What the library is; the page can be used meanwhile. */
+async function look() {
+  try {
+    const ready = await api.ready();
+    byId("library").textContent = ready.documents
+      ? `${count(ready.documents, "document")}, ${count(ready.passages, "passage")}. Answers are made from them alone.`
+      : "The library is empty: add files under Documents.";
+    problems.clear(byId("trouble"));
+    return ready;
+  } catch (problem) {
+    problems.show(byId("trouble"), problem, start);
+    return null;
+  }
+}
+
+async function start() {
+  const ready = await look();
+  if (!ready) return;
+  asking.configure(ready);
+  performance.mark("interactive");
+  const greet = async () => {
+    asking.examples((await api.examples()).questions);
+    await uploads.resume();
+  };
+  // Without a key nobody is asked for one until something needs it.
+  greet().catch((problem) => problem.status === 401 || problems.show(byId("trouble"), problem));
+}
+
+// ------------------------------------------------------------------------------------------- light or dark
+
+const THEMES = { system: "system", light: "light", dark: "dark" };
+
+function theme(step) {
+  const names = Object.keys(THEMES);
+  const now = document.documentElement.dataset.theme ?? "system";
+  const chosen = names[(names.indexOf(now) + step) % names.length];
+  if (chosen === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = chosen;
+  byId("theme").textContent = `Theme: ${THEMES[chosen]}`;
+  if (!step) return;
+  try {
+    if (chosen === "system") localStorage.removeItem("wherefrom.theme");
+    else localStorage.setItem("wherefrom.theme", chosen);
+  } catch {
+    // Storage can be forbidden; then it lasts until the page is left.
+  }
+}
+
+// ------------------------------------------------------------------------------------------- drag and drop
+
+function dropping() {
+  const over = byId("drop-here");
+  const holdsFiles = (event) => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragover", (event) => {
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    over.hidden = false;
+  });
+  addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) over.hidden = true;
+  });
+  addEventListener("drop", (event) => {
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    over.hidden = true;
+    const files = [...event.dataTransfer.files];
+    location.hash = "#/documents";
+    uploads.add(files);
+  });
+}
+
+byId("theme").onclick = () => theme(1);
+theme(0);
+dropping();
+addEventListener("hashchange", () => route());
+addEventListener("wherefrom-key", () => start());
+route(true);
+start();

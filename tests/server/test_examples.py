@@ -1,0 +1,61 @@
+"""Questions to begin with: of which sentences they are made, and that the library answers them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from wherefrom import Library
+from wherefrom.config import resolve
+from wherefrom.server.examples import examples, question_of
+from wherefrom.types import Document
+
+
+@pytest.mark.parametrize(
+    ("sentence", "made"),
+    [
+        ("Iceland became a republic on 17 June 1944.", "When did Iceland become a republic?"),
+        ("The Antarctic Treaty was signed in Washington on 1 December 1959.",
+         "When was the Antarctic Treaty signed in Washington?"),
+        ("The gardens were founded in 1859 by a society.", None),  # "the gardens" of what?
+        ("The Singapore Botanic Gardens were founded in 1859.", "When were the Singapore Botanic Gardens founded?"),
+        ("Hokusai died in 1849.", "When did Hokusai die?"),
+        ("Petra is a city in Jordan.", "What is Petra?"),
+        ("He died in 1849.", None),
+        ("In 1849 it was founded.", None),
+        ("It was built in 1900.", None),
+        ("Nobody knows.", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_sentences_of_a_few_forms_become_questions(sentence: str, made: str | None) -> None:
+    assert question_of(sentence) == made
+
+
+def test_at_most_one_a_document_and_those_with_a_date_first(tmp_path: Path) -> None:
+    with Library(tmp_path / "library") as library:
+        library.put(
+            [
+                Document("a", "Petra is a city. Petra joined the List in 1985. Petra was built in 300."),
+                Document("b", "Ötzi is a mummy. He is old."),
+                Document("c", "Nothing of the kind is said."),
+            ]
+        )
+        assert sorted(examples(library, 6)) == ["What is Ötzi?", "When did Petra join the List?"]
+        assert examples(library, 1) == ["When did Petra join the List?"]
+
+
+def test_most_of_the_sample_library_s_are_answered(tmp_path: Path) -> None:
+    settings = resolve(overrides=("rank.kind=none", "read.kind=sentence", "judge.kind=lexical"))
+    with Library(tmp_path / "library", settings) as library:
+        library.ingest([Path(__file__).parents[2] / "sample" / "library"])
+        made = examples(library, 6)
+        assert len(made) == 6
+        assert sum(library.ask(question).answer.text is not None for question in made) >= 5  # type: ignore[union-attr]
+
+
+def test_they_are_told_over_http(client: TestClient) -> None:
+    assert client.get("/examples").json() == {"questions": []}
+    assert client.get("/examples", params={"limit": 0}).status_code == 422

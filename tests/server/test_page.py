@@ -1,0 +1,386 @@
+"""The page in a real browser: asking, where words come from, documents, files sent, and what goes wrong."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("playwright", reason="`pip install 'wherefrom[dev]'` brings playwright")
+
+from playwright.sync_api import Route, expect
+
+from server.browsing import Open, answer_of, ask, browser, library_at, opened, sample, serving_page, site
+from server.stages import GatedReader
+from wherefrom import Library
+from wherefrom.server.keys import Keys
+from wherefrom.server.place import Place
+from wherefrom.types import Answer, Candidate, Document, Hit, Question, Style, Word
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+__all__ = ["browser", "opened", "sample", "site"]  # fixtures
+
+MOST_BYTES = 150_000
+PAGE = Path(__file__).parents[2] / "src" / "wherefrom" / "server" / "page"
+ICELAND = "When did Iceland become a republic?"
+
+
+@pytest.fixture
+def own(sample: Path, tmp_path: Path) -> Iterator[str]:
+    """A server over a copy of the sample library that a test may change."""
+    shutil.copytree(sample, tmp_path / "library")
+    with serving_page(library_at(tmp_path / "library")) as address:
+        yield address
+
+
+class MixedWriter:
+    """Writes with words of all three sources, as a writer that is more than a copyist does."""
+
+    def write(
+        self,
+        questions: Sequence[Question],
+        hits: Sequence[Sequence[Hit]],
+        candidates: Sequence[Sequence[Candidate]],
+        chances: Sequence[float],
+        style: Style,
+    ) -> list[Answer]:
+        answers = []
+        for question, read in zip(questions, candidates, strict=True):
+            passage = read[0].passage
+            at = passage.text.index("Marta")
+            asked = question.text.index("boiler")
+            words = (
+                Word("Marta", "passage", passage.id, at, at + 5, 0.9),
+                Word("maintained", "vocabulary", share=0.6, space=" "),
+                Word("the", "question", None, asked - 4, asked - 1, 0.5, " "),
+                Word("boiler", "question", None, asked, asked + 6, 0.75, " "),
+                Word(".", "vocabulary", share=1.0),
+            )
+            answers.append(Answer("Marta maintained the boiler.", style, 0.8, words, (passage,)))
+        return answers
+
+
+# ------------------------------------------------------------------------------------------------- the answer
+
+
+def test_each_word_shows_its_source_by_colour_line_legend_and_words(tmp_path: Path, opened: Open) -> None:
+    library = library_at(tmp_path / "library")
+    library.put([Document("boiler.md", "The boiler was serviced by Marta in May. It hums.", "The boiler")])
+    with serving_page(library, lambda pipeline: replace(pipeline, writer=MixedWriter())) as address:
+        page = opened(address)
+        ask(page, "Who serviced the boiler?")
+        assert answer_of(page) == "Marta maintained the boiler."
+        words = page.locator(".answer .word")
+        assert words.all_text_contents() == ["Marta", "maintained", "the", "boiler", "."]
+        looks = words.evaluate_all(
+            "all => all.map(word => [getComputedStyle(word).color, getComputedStyle(word).textDecorationStyle])"
+        )
+        assert [line for _, line in looks] == ["solid", "dotted", "dashed", "dashed", "dotted"]
+        assert len({color for color, _ in looks}) == 3
+        legend = page.get_by_label("What the colours and lines mean")
+        for meaning in ("copied from a passage", "taken from your question", "the writer's own word"):
+            expect(legend.get_by_text(meaning)).to_be_visible()
+        where = page.locator(".where")
+        words.nth(0).hover()
+        expect(where).to_contain_text("Marta is from The boiler (boiler.md), characters 27 to 32. Share: 90 %.")
+        assert where.locator("mark.exact").all_text_contents() == ["Marta"]
+        words.nth(1).hover()
+        expect(where).to_contain_text("the writer's own word: it stands in no passage. Share: 60 %.")
+        words.nth(3).focus()
+        expect(where).to_contain_text("taken from your question. Share: 75 %.")
+        assert where.locator("mark.exact").all_text_contents() == ["boiler"]
+
+
+def test_the_document_opens_at_the_answer_s_characters_and_has_an_address(site: str, opened: Open) -> None:
+    page = opened(site)
+    page.get_by_label("a sentence").check()
+    ask(page, ICELAND)
+    assert answer_of(page) == "Iceland became a republic on 17 June 1944."
+    assert page.locator(".where mark").all_text_contents() == [answer_of(page)]
+    expect(page.get_by_role("meter")).to_have_attribute("aria-valuenow", re.compile(r"\d+"))
+    page.get_by_role("link", name="Open the document here").click()
+    mark = page.locator("#viewer mark")
+    expect(mark).to_have_text(answer_of(page))
+    expect(mark).to_be_in_viewport()
+    expect(page.locator("#viewer-title")).to_have_text("Iceland")
+    assert page.evaluate("document.activeElement.id") == "viewer-title"
+    again = opened(page.url)  # the address alone leads there
+    expect(again.locator("#viewer mark")).to_have_text("Iceland became a republic on 17 June 1944.")
+    again.get_by_role("button", name="Close").click()
+    expect(again.locator("#viewer")).to_be_hidden()
+
+
+def test_offsets_count_characters_beyond_the_basic_plane(tmp_path: Path, opened: Open) -> None:
+    library = library_at(tmp_path / "library")
+    text = "🦊🦊🦊 𝔣𝔬𝔵𝔢𝔰 live here.\n\nThe red key 🗝️ hangs by the 🚪 door."
+    library.put([Document("foxes 🦊.txt", text, "Foxes 🦊")])
+    with serving_page(library) as address:
+        page = opened(address)
+        ask(page, "Where hangs the red key?")
+        assert answer_of(page) in text
+        assert page.locator(".where mark").all_text_contents() == [answer_of(page)]
+        page.locator(".answer .word", has_text="door").hover()
+        assert page.locator(".where mark.exact").all_text_contents() == ["door"]
+        page.get_by_role("link", name="Open the document at this word").click()
+        expect(page.locator("#viewer mark")).to_have_text("door")
+        assert page.locator("#viewer-text").text_content() == text
+
+
+def test_passages_are_shown_before_they_are_read(sample: Path, tmp_path: Path, opened: Open) -> None:
+    shutil.copytree(sample, tmp_path / "library")
+    library = library_at(tmp_path / "library")
+    reader = GatedReader(library.pipeline().reader)
+    with serving_page(library, lambda pipeline: replace(pipeline, reader=reader)) as address:
+        reader.gate.clear()
+        page = opened(address)
+        page.get_by_label("Your question").fill(ICELAND)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Passages found")).to_be_visible()
+        expect(page.locator("#progress")).to_contain_text("found; reading them")
+        assert page.locator(".answer").count() == 0
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator("#progress")).to_have_text("Stopped.")
+        reader.gate.set()
+        ask(page, ICELAND)
+        expect(page.get_by_role("heading", name="Why this answer")).to_be_visible()
+
+
+def test_why_it_won_is_told_with_each_stage_s_score(site: str, opened: Open) -> None:
+    page = opened(site)
+    ask(page, ICELAND)
+    why = page.locator("section", has=page.get_by_role("heading", name="Why this answer")).last
+    expect(why).to_contain_text("By its words, its passage was first of")
+    expect(why.locator(".ranked").last.locator("> li").first).to_contain_text("the answer is from here")
+    assert "Words in common" in why.locator(".scores dt").all_text_contents()
+    why.get_by_text("What the scores mean").click()
+    expect(why.get_by_text("how many words, and how rare ones")).to_be_visible()
+
+
+def test_it_declines_in_plain_words_and_shows_what_was_nearest(site: str, opened: Open) -> None:
+    page = opened(site)
+    ask(page, "Who invented the zipper in Iceland?")
+    told = page.locator(".declined")
+    expect(told).to_contain_text("The library does not answer this, as far as I can tell.")
+    expect(told).to_contain_text("Nearest to it")
+    expect(page.locator("#said")).to_contain_text("does not answer this")
+    told.get_by_role("button", name="Answer all the same").click()
+    expect(page.locator(".answer .word").first).to_be_visible()
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Smallest chance").fill("100")
+    page.get_by_label("Passages to find").fill("2")
+    ask(page, ICELAND)
+    expect(page.locator(".declined")).to_contain_text("and I answer from 100 in 100 on")
+    assert page.locator(".ranked").last.locator("> li").count() == 2
+
+
+def test_examples_are_questions_that_the_library_answers(site: str, opened: Open) -> None:
+    page = opened(site)
+    examples = page.locator("#examples button")
+    expect(examples).to_have_count(6)
+    examples.first.click()
+    expect(page.locator("#progress")).to_have_text("Answered.")
+    expect(page.locator("#examples")).to_be_hidden()
+    assert page.evaluate("document.activeElement.id") == "question"
+
+
+# ---------------------------------------------------------------------------------------- sending and removing
+
+
+def test_a_file_is_sent_asked_about_and_removed(own: str, opened: Open, tmp_path: Path) -> None:
+    page = opened(own)
+    page.get_by_role("link", name="Documents").click()
+    expect(page.locator("#documents-count")).to_have_text("60 documents of 60.")
+    (tmp_path / "harbour.md").write_text("# Harbour\n\nThe harbour master of Velmouth is called Odile Brandt.\n")
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing")
+    (tmp_path / "program.exe").write_bytes(b"MZ\x00\x01")
+    page.get_by_label("Add files").set_input_files(
+        [tmp_path / name for name in ("harbour.md", "broken.pdf", "program.exe")]
+    )
+    rows = page.locator("#uploads > li")
+    expect(rows.filter(has_text="harbour.md")).to_contain_text("Done: 1 document added")
+    expect(rows.filter(has_text="broken.pdf").locator("ul")).to_contain_text("broken.pdf: ")
+    expect(rows.filter(has_text="program.exe")).to_contain_text("Not taken: 'program.exe' is not taken")
+    expect(page.locator("#documents-count")).to_have_text("61 documents of 61.")
+    page.get_by_role("link", name="Ask").click()
+    ask(page, "Who is the harbour master of Velmouth?")
+    assert "Odile Brandt" in answer_of(page)
+
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_label("Show those").fill("harbour")
+    expect(page.locator("#documents-list > li")).to_have_count(1)
+    page.get_by_role("button", name="Remove Harbour").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Harbour (harbour.md) goes from the library.")
+    dialog.get_by_role("button", name="Keep it").click()
+    expect(page.locator("#documents-list > li")).to_have_count(1)
+    page.get_by_role("button", name="Remove Harbour").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
+    expect(page.locator("#documents-count")).to_have_text("0 documents of 60.")
+
+
+def test_files_can_be_dropped_and_a_file_on_its_way_cancelled(own: str, opened: Open) -> None:
+    page = opened(own)
+    expect(page.locator("#library")).to_contain_text("60 documents")
+    stuck: list[Route] = []
+    page.route(
+        "**/documents", lambda route: stuck.append(route) if route.request.method == "POST" else route.continue_()
+    )
+    dropped = page.evaluate_handle(
+        """() => {
+            const dropped = new DataTransfer();
+            dropped.items.add(new File(["A dropped text."], "dropped.txt", { type: "text/plain" }));
+            return dropped;
+        }"""
+    )
+    page.dispatch_event("main", "dragover", {"dataTransfer": dropped})
+    expect(page.get_by_text("Drop the files to add them")).to_be_visible()
+    page.dispatch_event("main", "drop", {"dataTransfer": dropped})
+    row = page.locator("#uploads > li", has_text="dropped.txt")
+    row.get_by_role("button", name="Cancel dropped.txt").click()
+    expect(row).to_contain_text("Cancelled: nothing was sent.")
+    page.unroute("**/documents")
+    page.dispatch_event("main", "drop", {"dataTransfer": dropped})
+    expect(page.locator("#uploads > li").first).to_contain_text("Done: 1 document added")
+
+
+# -------------------------------------------------------------------------------------- feedback and history
+
+
+def test_verdicts_are_kept_in_the_library(sample: Path, tmp_path: Path, opened: Open) -> None:
+    shutil.copytree(sample, tmp_path / "library")
+    with serving_page(library_at(tmp_path / "library")) as address:
+        page = opened(address)
+        ask(page, ICELAND)
+        page.get_by_role("button", name="Right", exact=True).click()
+        expect(page.get_by_text("Kept, thank you.")).to_be_visible()
+        ask(page, "Who invented the zipper in Iceland?")
+        page.get_by_role("button", name="I know better").click()
+        page.get_by_label("What is the answer?").fill("nobody")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Kept, thank you.")).to_be_visible()
+    with Library(tmp_path / "library") as library:
+        said = [(each.verdict, each.answer, each.better, len(each.evidence)) for each in library.feedback()]
+    assert said == [("right", "Iceland became a republic on 17 June 1944.", None, 1), ("wrong", None, "nobody", 0)]
+
+
+def test_questions_are_remembered_here_until_they_are_forgotten(site: str, opened: Open) -> None:
+    page = opened(site)
+    ask(page, ICELAND)
+    page.reload()
+    page.get_by_role("link", name="History").click()
+    row = page.locator("#history-list > li")
+    expect(row).to_contain_text("Iceland became a republic")
+    row.get_by_role("button", name="Ask again").click()
+    expect(page.locator("#progress")).to_have_text("Answered.")
+    page.get_by_role("link", name="History").click()
+    page.get_by_role("button", name="Forget all of it").click()
+    expect(page.locator("#history-list")).to_have_text("Nothing yet.")
+    assert page.evaluate("localStorage.getItem('wherefrom.history')") is None
+
+
+# ------------------------------------------------------------------------------------------ what goes wrong
+
+
+def test_a_full_server_is_waited_for_as_long_as_it_says(site: str, opened: Open) -> None:
+    page = opened(site)
+    refused: list[float] = []
+
+    def refuse(route: Route) -> None:
+        refused.append(time.monotonic())
+        body = '{"type": "x", "title": "Queue full", "status": 503, "detail": "too many ask"}'
+        route.fulfill(status=503, headers={"Retry-After": "2", "Content-Type": "application/problem+json"}, body=body)
+
+    page.route("**/ask", refuse, times=1)
+    page.get_by_label("Your question").fill(ICELAND)
+    page.keyboard.press("Enter")
+    trouble = page.locator("#ask-trouble")
+    expect(trouble).to_contain_text("Queue full")
+    expect(trouble).to_contain_text("Too many ask")
+    expect(trouble.locator(".clock")).to_have_text(re.compile("Trying again in [12] s"))
+    expect(page.locator("#progress")).to_have_text("Answered.")
+    assert time.monotonic() - refused[0] >= 1.9
+    expect(trouble).to_be_empty()
+
+
+def test_a_server_that_is_still_starting_is_waited_for(site: str, opened: Open) -> None:
+    page = opened("about:blank")
+    body = '{"type": "x", "title": "Not ready", "status": 503, "detail": "the server is starting"}'
+    page.route("**/ready", lambda route: route.fulfill(status=503, headers={"Retry-After": "1"}, body=body), times=1)
+    page.goto(site)
+    expect(page.locator("#trouble")).to_contain_text("The server is starting")
+    expect(page.locator("#library")).to_contain_text("60 documents")
+    expect(page.locator("#trouble")).to_be_empty()
+    expect(page.get_by_label("a few words")).to_be_checked()
+
+
+def test_a_server_that_has_gone_and_an_answer_that_breaks_off_are_told(site: str, opened: Open) -> None:
+    page = opened(site)
+    page.route("**/ask", lambda route: route.abort(), times=1)
+    page.get_by_label("Your question").fill(ICELAND)
+    page.keyboard.press("Enter")
+    trouble = page.locator("#ask-trouble")
+    expect(trouble).to_contain_text("The server cannot be reached")
+    stream = {"Content-Type": "text/event-stream"}
+    page.route(
+        "**/ask", lambda route: route.fulfill(headers=stream, body='event: hits\ndata: {"hits": []}\n\n'), times=1
+    )
+    trouble.get_by_role("button", name="Try again now").click()
+    expect(trouble).to_contain_text("The answer broke off")
+    error = '{"title": "Too slow", "status": 504, "detail": "it took more than 30 s", "type": "x"}'
+    page.route("**/ask", lambda route: route.fulfill(headers=stream, body=f"event: error\ndata: {error}\n\n"), times=1)
+    trouble.get_by_role("button", name="Try again now").click()
+    expect(trouble).to_contain_text("It took more than 30 s")
+    trouble.get_by_role("button", name="Try again now").click()
+    expect(page.locator("#progress")).to_have_text("Answered.")
+
+
+def test_wrong_requests_and_documents_that_are_not_there_are_told(site: str, opened: Open) -> None:
+    page = opened(f"{site}/#/document/nothing.txt?at=1-5")
+    expect(page.locator("#viewer-trouble")).to_contain_text("There is no document 'nothing.txt'")
+    page.get_by_role("button", name="Close", exact=True).last.click()
+    page.goto(f"{site}/#/")
+
+
+def test_a_key_is_asked_for_when_one_is_needed(tmp_path: Path, opened: Open) -> None:
+    library = library_at(tmp_path / "library")
+    library.put([Document("boiler.md", "The boiler was serviced by Marta in May.", "The boiler")])
+    key = Keys(Place(tmp_path / "library")).add("reader", "read")
+    with serving_page(library) as address:
+        page = opened(address)
+        page.get_by_label("Your question").fill("Who serviced the boiler?")
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("This library needs a key")
+        page.keyboard.type("wf_wrong")
+        page.keyboard.press("Enter")
+        expect(dialog).to_contain_text("That key is not known here.")
+        dialog.get_by_label("Key").fill(key)
+        page.keyboard.press("Enter")
+        expect(page.locator("#progress")).to_have_text("Answered.")
+        page.get_by_role("button", name="Right", exact=True).click()
+        expect(page.get_by_text("The key 'reader' may only read")).to_be_visible()
+        assert key not in page.evaluate("JSON.stringify(localStorage) + document.documentElement.outerHTML")
+
+
+# -------------------------------------------------------------------------------------------- weight and time
+
+
+def test_the_page_is_light_and_soon_there(site: str, opened: Open) -> None:
+    weight = sum(path.stat().st_size for path in PAGE.rglob("*") if path.is_file())
+    assert weight < MOST_BYTES
+    times = []
+    for _ in range(3):
+        page: Page = opened(site)
+        expect(page.locator("#examples button").first).to_be_visible()
+        times.append(page.evaluate("performance.getEntriesByName('interactive')[0].startTime"))
+        loaded = page.evaluate("performance.getEntriesByType('resource').map(entry => new URL(entry.name).origin)")
+        assert set(loaded) == {site}
+    assert min(times) < 1000
