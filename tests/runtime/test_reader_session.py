@@ -182,7 +182,7 @@ def test_without_anything_read_there_are_no_features() -> None:
 
 def reading(relevance: float, no_answer: float) -> Reading:
     nothing = numpy.zeros(0, numpy.float32)
-    return Reading(relevance, no_answer, (), nothing, nothing)
+    return Reading(relevance, no_answer, numpy.zeros((0, 2), numpy.int32), nothing, nothing)
 
 
 def test_features_by_hand() -> None:

@@ -47,7 +47,7 @@ class SpanReader:
         found: dict[tuple[str, int, int], Candidate] = {}
         for (hit, reading), relevance in zip(filled, relevances, strict=True):
             for first, last, logits in best_spans(reading.start, reading.end, self._max_tokens, _EACH):
-                start, end = reading.spans[first][0], reading.spans[last][1]
+                start, end = int(reading.spans[first, 0]), int(reading.spans[last, 1])
                 span = logits - all_starts - all_ends
                 score = span + self._relevance * float(relevance)
                 features = {**hit.features, "span": span, "relevance": reading.relevance, "read": score}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
 
-_REMEMBERED = 4096  # pairs; about 2 kB each
+_REMEMBERED = 4096  # pairs; about 4 kB each
 _MOST_TITLE = 24
 _LEAST_PASSAGE = 32  # tokens that a window leaves for the passage, whatever the question's length
 
@@ -37,7 +37,7 @@ class Reading:
 
     relevance: float
     no_answer: float
-    spans: tuple[tuple[int, int], ...]
+    spans: NDArray[numpy.int32]  # (tokens, 2)
     start: NDArray[numpy.float32]
     end: NDArray[numpy.float32]
 
@@ -121,7 +121,15 @@ class ReaderSession:
                     relevance[window.pair] = outputs["relevance"][row]
                     no_answer[window.pair] = outputs["no_answer"][row]
         return [
-            Reading(float(relevance[number]), float(no_answer[number]), tuple(found), start[number], end[number])
+            Reading(
+                float(relevance[number]),
+                float(no_answer[number]),
+                numpy.array(found, numpy.int32).reshape(
+                    -1, 2
+                ),  # pairs of Python numbers would take twenty times as much
+                start[number],
+                end[number],
+            )
             for number, found in enumerate(offsets)
         ]
 
