@@ -1,0 +1,116 @@
+"""The writer's material as training sees it: columns for drawing on the CPU, texts for the device.
+
+Made by `writer_data`; sentences that a style-transfer model wrote are added by number of example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+from torch import Tensor
+
+from wherefrom.errors import WherefromError
+
+TEN_PASSAGES, NARRATIVEQA, QA2D, VANILLA, VQUANDA, PARAQA = range(6)  # as writer_data numbers its sources
+TEXTS = ("question", "title", "passage", "target")
+
+Numbers = NDArray[Any]
+
+
+class Material:
+    """The tensors of `writer_data`; `target` texts are all answers, then all sentences, then synthetic ones."""
+
+    def __init__(self, path: Path, columns: Mapping[str, Numbers]) -> None:
+        self.path = path
+        self._columns = dict(columns)
+        self._there: dict[str, Tensor] = {}
+        self._device = torch.device("cpu")
+
+    def __getitem__(self, name: str) -> Numbers:
+        return self._columns[name]
+
+    def lengths(self, name: str) -> Numbers:
+        """How many tokens each text has."""
+        return numpy.diff(self._columns[f"{name}_starts"])
+
+    def with_columns(self, columns: Mapping[str, Numbers]) -> Material:
+        return Material(self.path, {**self._columns, **columns})
+
+    def on(self, device: torch.device) -> Mapping[str, Tensor]:
+        """The texts on a device."""
+        if device != self._device or not self._there:
+            wanted = [f"{name}_{part}" for name in TEXTS for part in ("tokens", "starts")]
+            self._there = {
+                name: torch.from_numpy(self._columns[name]).to(device) for name in (*wanted, "passage_title")
+            }
+            self._device = device
+        return self._there
+
+    @property
+    def first_sentence(self) -> int:
+        """The target that is the first sentence."""
+        return len(self._columns["answer_starts"]) - 1
+
+
+def load(path: Path) -> Material:
+    """Material without synthetic sentences."""
+    columns = load_file(path)
+    tokens, starts = _behind(
+        (columns["answer_tokens"], columns["answer_starts"]), (columns["sentence_tokens"], columns["sentence_starts"])
+    )
+    sentence_answer = numpy.full(len(columns["sentence_valid"]), -1, numpy.int32)
+    sentence_answer[columns["triple_sentence"]] = columns["triple_answer"]
+    none = numpy.full(len(columns["question"]), -1, numpy.int32)
+    more = {"target_tokens": tokens, "target_starts": starts, "sentence_answer": sentence_answer, "synthetic": none}
+    return Material(path, {**columns, **more})
+
+
+def save_synthetic(path: Path, examples: Sequence[int], sentences: Sequence[Sequence[int]]) -> None:
+    """Sentences that a style-transfer model wrote, as tokens without style and end, by number of example."""
+    columns: dict[str, Numbers] = {
+        "example": numpy.array(examples, numpy.int32),
+        "tokens": numpy.array([token for sentence in sentences for token in sentence], numpy.int16),
+        "starts": numpy.cumsum([0, *map(len, sentences)]).astype(numpy.int32),
+    }
+    save_file(columns, path)
+
+
+def with_synthetic(material: Material, file: Path, descriptive: bool = False) -> Material:
+    """The material with synthetic sentences for examples that have no gold one to train on.
+
+    Without `descriptive` questions it is PREAST's NLG_aug(-), with them NLG_aug. A second sentence for one example, and
+    one for an example of validation, is not used.
+    """
+    made = load_file(file)
+    example = made["example"].astype(numpy.int64)
+    known = len(material["question"])
+    if len(example) and (example.min() < 0 or example.max() >= known):
+        raise WherefromError(f"{file} has sentences for examples that are not among the {known} of {material.path}")
+    before = len(material["target_starts"]) - 1
+    tokens, starts = _behind((material["target_tokens"], material["target_starts"]), (made["tokens"], made["starts"]))
+    wanted = (material["valid"][example] == 0) & (gold_sentences(material)[1][example] == 0)
+    if not descriptive:
+        wanted &= material["descriptive"][example] == 0
+    synthetic = numpy.full(known, -1, numpy.int32)
+    kept = numpy.flatnonzero(wanted)[::-1]  # backwards: the first of several is written last, and stays
+    synthetic[example[kept]] = before + kept
+    return material.with_columns({"target_tokens": tokens, "target_starts": starts, "synthetic": synthetic})
+
+
+def gold_sentences(material: Material) -> tuple[Numbers, Numbers]:
+    """For every example the first of its sentences to train on, and how many there are; held out ones come last."""
+    until, trained = material["sentences_until"].astype(numpy.int64), material["sentence_valid"] == 0
+    before = numpy.concatenate([[0], numpy.cumsum(trained)])
+    return until[:-1], before[until[1:]] - before[until[:-1]]
+
+
+def _behind(first: tuple[Numbers, Numbers], second: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
+    """Two tables of texts as one: tokens and starts."""
+    tokens = numpy.concatenate([first[0], second[0]])
+    return tokens, numpy.concatenate([first[1], first[1][-1] + second[1][1:]]).astype(numpy.int32)
