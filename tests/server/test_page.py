@@ -247,8 +247,15 @@ def test_files_can_be_dropped_and_a_file_on_its_way_cancelled(own: str, opened: 
     row.get_by_role("button", name="Cancel dropped.txt").click()
     expect(row).to_contain_text("Cancelled: nothing was sent.")
     page.unroute("**/documents")
-    page.dispatch_event("main", "drop", {"dataTransfer": dropped})
-    expect(page.locator("#uploads > li").first).to_contain_text("Done: 1 document added")
+    other = page.evaluate_handle(
+        """() => {
+            const dropped = new DataTransfer();
+            dropped.items.add(new File(["Another dropped text."], "other.txt", { type: "text/plain" }));
+            return dropped;
+        }"""
+    )
+    page.dispatch_event("main", "drop", {"dataTransfer": other})
+    expect(page.locator("#uploads > li", has_text="other.txt")).to_contain_text("Done: 1 document added")
 
 
 # -------------------------------------------------------------------------------------- feedback and history

@@ -21,7 +21,7 @@ STATES: tuple[State, ...] = get_args(State)
 
 _KEPT = 1000  # finished jobs that can still be asked for
 _ABANDONED_SECONDS = 3600.0  # an upload folder without a job is then that of a process that died
-_MOST_ATTEMPTS = 3  # a job that outlives this many processes is what kills them
+_MOST_ATTEMPTS = 20  # files are read in a child, so what kills a server is hardly the job; yet it shall end some day
 
 
 @dataclass(frozen=True, slots=True)
