@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
 
-_REMEMBERED = 4096  # pairs; about 4 kB each
+_REMEMBERED = 1024  # pairs, about 4 kB each; always at least those of the last call, which the next stages ask for
 _MOST_TITLE = 24
 _LEAST_PASSAGE = 32  # tokens that a window leaves for the passage, whatever the question's length
 
@@ -94,7 +94,7 @@ class ReaderSession:
     def _remember(self, readings: Mapping[_Key, Reading]) -> None:
         with self._lock:
             self._remembered.update(readings)
-            while len(self._remembered) > _REMEMBERED:
+            while len(self._remembered) > max(_REMEMBERED, len(readings)):
                 self._remembered.popitem(last=False)
 
     def _pass(self, pairs: Sequence[_Key]) -> list[Reading]:
