@@ -158,6 +158,8 @@ def test_only_so_much_is_remembered(session: ReaderSession, monkeypatch: pytest.
     monkeypatch.setattr("wherefrom.runtime.reader._REMEMBERED", 2)
     found = [passage(f"p#{n}", f"boat {n}") for n in range(4)]
     assert len(session.read(["what?"], [found])[0]) == 4
+    assert len(session._remembered) == 4  # the next stages ask for all of them
+    session.read(["who?"], [found[:1]])
     assert len(session._remembered) == 2
 
 
