@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -14,7 +13,8 @@ from pathlib import Path
 
 from bench import corpus, facts, measure
 from bench.measure import ROOT, Build, FirstSearch, Job, MeasureFailed, Search
-from bench.report import TARGET_PASSAGES, Measured, Plan, Quality, Run, as_json, markdown, verdicts
+from bench.report import TARGET_PASSAGES, Measured, Plan, Quality, Run, Verdict, as_json, markdown, verdicts
+from bench.running import exit_code, write
 from bench.systems import SYSTEMS
 
 SYSTEM_NAMES = ("wherefrom", "tantivy", "bm25s", "fts5")
@@ -23,25 +23,15 @@ RESULTS = ROOT / "bench" / "results"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, whatever the verdicts; 1 a measurement failed; 2 no data; 130 interrupted."""
     options = _options(arguments)
     plan = Plan(TARGET_PASSAGES if options.full else options.passages, options.questions, options.k)
-    out = options.out or RESULTS / f"library-{plan.passages}.md"
-    try:
+
+    def measured() -> list[Verdict]:
         run = bench(plan, options.work)
-        write(run, out)
-    except corpus.DataMissing as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 2
-    except MeasureFailed as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("bench: interrupted; no results were written", file=sys.stderr)
-        return 130
-    for verdict in verdicts(run):
-        print(f"{'met   ' if verdict.met else 'FAILED'}  {verdict.what}: {verdict.measured} ({verdict.asked})")
-    return 0
+        write(options.out or RESULTS / f"library-{plan.passages}.md", markdown(run), as_json(run))
+        return verdicts(run)
+
+    return exit_code(measured)
 
 
 def bench(plan: Plan, work: Path) -> Run:
@@ -54,21 +44,6 @@ def bench(plan: Plan, work: Path) -> Run:
         return _Bench(plan, folder).run(source, found)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def write(run: Run, out: Path) -> None:
-    """The Markdown file and the JSON beside it, each whole or not at all."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    texts = {out: markdown(run), out.with_suffix(".json"): json.dumps(as_json(run)) + "\n"}
-    fresh = {path: path.with_name(f".{path.name}.new") for path in texts}
-    try:
-        for path, text in texts.items():
-            fresh[path].write_text(text, encoding="utf-8")
-        for path in texts:
-            fresh[path].replace(path)
-    finally:
-        for path in fresh.values():
-            path.unlink(missing_ok=True)
 
 
 class _Bench:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -16,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from bench import corpus, facts, measure
-from bench.measure import ROOT, MeasureFailed, Peak
+from bench.measure import ROOT, Peak
 from bench.reader_child import Job, System, Task
 from bench.reader_report import Asked, Level, Network, Plan, Run, Ten, as_json, markdown, verdicts
-from wherefrom.runtime.weights import Weights, WeightsError
+from bench.report import Verdict
+from bench.running import exit_code, write
+from wherefrom.runtime.weights import Weights
 
 WORK = ROOT / "bench" / "work"
 RESULTS = ROOT / "bench" / "results"
@@ -28,24 +29,15 @@ ASKED_SYSTEMS: tuple[System, ...] = ("int8", "torch")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, whatever the verdicts; 1 a measurement failed; 2 no data or weights; 130 interrupted."""
     options = _options(arguments)
     plan = Plan(options.passages, options.questions, options.threads)
-    try:
+
+    def measured() -> list[Verdict]:
         run = bench(plan, options.work, options.weights, options.torch_weights, options.library)
-        _write(run, options.out)
-    except (corpus.DataMissing, WeightsError) as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 2
-    except MeasureFailed as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("bench: interrupted; no results were written", file=sys.stderr)
-        return 130
-    for verdict in verdicts(run):
-        print(f"{'met   ' if verdict.met else 'FAILED'}  {verdict.what}: {verdict.measured} ({verdict.asked})")
-    return 0
+        write(options.out, markdown(run), as_json(run))
+        return verdicts(run)
+
+    return exit_code(measured)
 
 
 def bench(plan: Plan, work: Path, weights: str, torch_weights: Path | None, library: Path | None) -> Run:
@@ -200,13 +192,6 @@ class _Bench:
 
 def _rounded(seconds: Sequence[float]) -> tuple[float, ...]:
     return tuple(round(second, 6) for second in seconds)
-
-
-def _write(run: Run, out: Path) -> None:
-    """The Markdown file and the JSON beside it."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.with_suffix(".json").write_text(json.dumps(as_json(run)) + "\n", encoding="utf-8")
-    out.write_text(markdown(run), encoding="utf-8")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wherefrom.config import Settings
@@ -30,6 +31,7 @@ class Pipeline:
     judge: Judge
     writer: Writer
     min_chance: float
+    weights: tuple[Path, ...] = ()  # folders of the networks that the stages run
 
     def search_many(self, questions: Sequence[Question]) -> list[Trace]:
         """Find and rank passages; no answers."""
@@ -106,7 +108,7 @@ class Pipeline:
 def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
     """The pipeline that the settings describe, over a library; without one it answers only from given hits."""
     network = _Network(settings)
-    return Pipeline(
+    stages = Pipeline(
         retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder) if folder else _NoLibrary(),
         ranker=_RANKERS[settings.rank.kind](settings, network),
         reader=_READERS[settings.read.kind](settings, network),
@@ -115,6 +117,7 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
         writer=_WRITERS[settings.write.kind](),
         min_chance=settings.judge.min_chance,
     )
+    return replace(stages, weights=network.used)
 
 
 def finding(pipeline: Pipeline, settings: Settings, folder: LibraryFolder, k: int) -> Pipeline:
@@ -135,6 +138,11 @@ class _Network:
         from wherefrom.runtime.weights import Weights
 
         return ReaderSession(Weights.named(self._settings.reader), self._settings.threads)
+
+    @property
+    def used(self) -> tuple[Path, ...]:
+        """The folder of weights, if a stage has asked for the session."""
+        return (self.session.weights.folder,) if "session" in vars(self) else ()
 
 
 # A stage's module is imported only when the settings choose it.

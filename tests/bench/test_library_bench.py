@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from bench_data import make_data
 
-from bench import corpus, library, measure, report
+from bench import corpus, library, measure, report, running
 
 METRICS = [
     "passages/s, wall",
@@ -61,7 +61,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[report.Run]:
 
 def test_a_run_measures_every_system_and_metric(run: report.Run, tmp_path: Path) -> None:
     out = tmp_path / "results" / "tiny.md"
-    library.write(run, out)
+    running.write(out, report.markdown(run), report.as_json(run))
 
     text, raw = out.read_text(encoding="utf-8"), json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
     for name in ("wherefrom", "raw tantivy", "bm25s", "SQLite FTS5"):

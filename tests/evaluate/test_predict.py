@@ -100,8 +100,8 @@ def test_every_second_question_is_a_sample(
 
 def test_a_run_knows_its_networks() -> None:
     lexical = resolve(None, ["rank.kind=none", "read.kind=sentence", "judge.kind=lexical"])
-    assert weights_of(lexical) == {}
-    assert set(weights_of(Settings())) == {"model.onnx", "judge.json"}
+    assert weights_of(build(lexical, None)) == {}
+    assert set(weights_of(build(Settings(), None))) == {"reader/model.onnx", "reader/judge.json"}
 
 
 def test_gold_passages_are_those_labelled_or_those_with_the_answer() -> None:

@@ -24,7 +24,7 @@ from wherefrom.server.place import Place
 from wherefrom.types import Answer, Candidate, Document, Hit, Question, Style, Word
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import JSHandle, Page
 
 __all__ = ["browser", "opened", "sample", "site"]  # fixtures
 
@@ -226,6 +226,18 @@ def test_a_file_is_sent_asked_about_and_removed(own: str, opened: Open, tmp_path
     expect(page.locator("#documents-count")).to_have_text("0 documents of 60.")
 
 
+def _dragged(page: Page, name: str) -> JSHandle:
+    """A file on its way over the page."""
+    return page.evaluate_handle(
+        """name => {
+            const dragged = new DataTransfer();
+            dragged.items.add(new File([`The text of ${name}.`], name, { type: "text/plain" }));
+            return dragged;
+        }""",
+        name,
+    )
+
+
 def test_files_can_be_dropped_and_a_file_on_its_way_cancelled(own: str, opened: Open) -> None:
     page = opened(own)
     expect(page.locator("#library")).to_contain_text("60 documents")
@@ -233,13 +245,7 @@ def test_files_can_be_dropped_and_a_file_on_its_way_cancelled(own: str, opened: 
     page.route(
         "**/documents", lambda route: stuck.append(route) if route.request.method == "POST" else route.continue_()
     )
-    dropped = page.evaluate_handle(
-        """() => {
-            const dropped = new DataTransfer();
-            dropped.items.add(new File(["A dropped text."], "dropped.txt", { type: "text/plain" }));
-            return dropped;
-        }"""
-    )
+    dropped = _dragged(page, "dropped.txt")
     page.dispatch_event("main", "dragover", {"dataTransfer": dropped})
     expect(page.get_by_text("Drop the files to add them")).to_be_visible()
     page.dispatch_event("main", "drop", {"dataTransfer": dropped})
@@ -247,13 +253,7 @@ def test_files_can_be_dropped_and_a_file_on_its_way_cancelled(own: str, opened: 
     row.get_by_role("button", name="Cancel dropped.txt").click()
     expect(row).to_contain_text("Cancelled: nothing was sent.")
     page.unroute("**/documents")
-    other = page.evaluate_handle(
-        """() => {
-            const dropped = new DataTransfer();
-            dropped.items.add(new File(["Another dropped text."], "other.txt", { type: "text/plain" }));
-            return dropped;
-        }"""
-    )
+    other = _dragged(page, "other.txt")
     page.dispatch_event("main", "drop", {"dataTransfer": other})
     expect(page.locator("#uploads > li", has_text="other.txt")).to_contain_text("Done: 1 document added")
 

@@ -132,7 +132,7 @@ def test_the_order_of_epochs_differs_and_repeats(material: Path) -> None:
 def test_a_teacher_is_learnt_from_and_stays_as_it_is(material: Path) -> None:
     teacher = ReaderNetwork(TINY, HeadSettings(inner=8)).requires_grad_(False)
     before = {name: value.clone() for name, value in teacher.state_dict().items()}
-    settings = ReaderTaskSettings(**{**_fields(SETTINGS), "distillation": 1.0})
+    settings = replace(SETTINGS, distillation=1.0)
     task = ReaderTask(material, TINY, None, settings, teacher=teacher, heads=HeadSettings(inner=8))
     model = task.model()
     loss, parts = task.loss(model, task.batches(0, 1)[0])
@@ -191,10 +191,6 @@ def test_every_example_is_drawn_with_its_own_passages(material: Path) -> None:
             assert bool(batch.relevant[pair]) == (passage in {int(stored["gold"][n]) for n in mine})
             seen += 1
     assert seen >= len(example_of) - int(stored["valid"].sum())
-
-
-def _fields(settings: ReaderTaskSettings) -> dict[str, object]:
-    return {name: getattr(settings, name) for name in ReaderTaskSettings.__slots__}
 
 
 def test_answers_that_no_token_holds_are_left_out(tmp_path: Path) -> None:

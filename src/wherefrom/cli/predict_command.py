@@ -65,7 +65,7 @@ def command(
         limit=limit,
         settings=run_of.resolved(in_force),
         every=every,
-        weights=run_of.weights_of(in_force),
+        weights=run_of.weights_of(pipeline),
     )
     traces = out if form == "traces" else out.with_name(out.name + ".traces.jsonl")
     with counted(f"predict {dataset}", limit, quiet) as report:

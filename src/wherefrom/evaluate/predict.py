@@ -23,7 +23,6 @@ from wherefrom.data.examples import Example
 from wherefrom.errors import WherefromError
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.pipeline import Pipeline
-from wherefrom.runtime.weights import Weights
 from wherefrom.types import Hit, Style, Trace
 
 Source = Literal["gold", "given", "library"]
@@ -75,12 +74,14 @@ def predict(
     return len(done)
 
 
-def weights_of(settings: Settings) -> dict[str, str]:
-    """Hashes of the files behind the networks that these settings use: new weights, new predictions."""
-    if not {settings.rank.kind, settings.read.kind, settings.judge.kind} & {"reader", "span", "calibrated"}:
-        return {}
-    folder = Weights.named(settings.runtime.reader).folder
-    return {name: file_hash(folder / name) for name in ("model.onnx", "judge.json") if (folder / name).exists()}
+def weights_of(pipeline: Pipeline) -> dict[str, str]:
+    """Hashes of the files behind the pipeline's networks: new weights, new predictions."""
+    return {
+        f"{folder.name}/{name}": file_hash(folder / name)
+        for folder in pipeline.weights
+        for name in ("model.onnx", "judge.json")
+        if (folder / name).exists()
+    }
 
 
 def traced(

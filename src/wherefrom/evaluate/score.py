@@ -24,6 +24,7 @@ from wherefrom.metrics.rouge import rouge_l_marco
 from wherefrom.metrics.tokens import marco_tokens, narrative_tokens
 
 FRACTIONS = ("map", "mrr", "ndcg_10")  # printed from 0 to 1; every other mean in per cent
+_RIGHT = 0.5  # F1 from which an answer counts as right
 _DEPTHS = (1, 5, 20)
 _SAMPLES = 1000
 
@@ -141,7 +142,8 @@ def _answer_values(dataset: Dataset, example: Example, text: str, style: str) ->
         return {"accuracy": answers.matches_pattern(text, example.patterns), "contained": float(
             answers.contains_pattern(text, example.patterns))}  # fmt: skip
     if example.answerable is False:
-        return {"em": float(not text), "f1": float(not text)} if dataset.name == "squad2" else {}
+        declined = float(not text)
+        return {"em": declined, "f1": declined} if dataset.name == "squad2" else {"declined": declined}
     values: dict[str, float] = {}
     if example.answers:
         rules: answers.Rules = "2.0" if dataset.name == "squad2" else "1.1"
@@ -149,6 +151,7 @@ def _answer_values(dataset: Dataset, example: Example, text: str, style: str) ->
         values["f1"] = answers.token_f1(text, example.answers, rules)
         values["recall"] = answers.token_recall(text, example.answers, rules)
         values["contained"] = float(answers.contains_answer(text, example.answers))
+        values["right"] = float(values["f1"] >= _RIGHT or values["contained"])
     golds = references(example, style)
     if golds and dataset.family == "generation":
         tokens = _tokens(dataset)
@@ -295,7 +298,7 @@ def _answerability(rows: Sequence[Scored]) -> tuple[dict[str, float], dict[str, 
 def _is_right(row: Scored) -> bool:
     """Whether answering is right: with a gold answer at an F1 of a half, and never where there is none."""
     said = row.prediction.text or row.prediction.withheld
-    return row.example.answerable is not False and answers.token_f1(said, row.example.answers, "1.1") >= 0.5
+    return row.example.answerable is not False and answers.token_f1(said, row.example.answers, "1.1") >= _RIGHT
 
 
 def _thinned(points: Sequence[Any], most: int = 200) -> list[Any]:

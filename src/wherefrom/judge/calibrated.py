@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wherefrom.errors import WherefromError
+from wherefrom.features.chance import probability
 from wherefrom.features.overlap import Stems, coverage, rarity
 from wherefrom.runtime.reader import ReaderSession, Reading
 from wherefrom.types import Candidate, Hit, Question
@@ -75,7 +76,7 @@ class CalibratedJudge:
         )
         if fitted.knots:
             return between(fitted.knots, logit)
-        return 1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, logit))))
+        return probability(logit)
 
     def _read(self) -> _Fitted:
         if self._fitted is None:

@@ -5,9 +5,9 @@ Needs no model. A question whose rare words the found passages do not hold is pr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
+from wherefrom.features.chance import probability
 from wherefrom.features.expected import expected, holds
 from wherefrom.features.overlap import Stems, coverage, rarity
 from wherefrom.types import Candidate, Hit, Question
@@ -57,4 +57,4 @@ class LexicalJudge:
         found = self.features(question, hits, candidates)
         if found is None or found[1] == 0.0:  # nothing was found, or nothing of the question is in it
             return 0.0
-        return 1.0 / (1.0 + math.exp(-_BIAS - sum(w * x for w, x in zip(_WEIGHTS, found, strict=True))))
+        return probability(_BIAS + sum(w * x for w, x in zip(_WEIGHTS, found, strict=True)))

@@ -7,15 +7,14 @@ A file appears whole or not at all. It holds no path of the machine it was made 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from wherefrom.durable import write_whole
 from wherefrom.papers import table
 from wherefrom.papers.faults import ResultFault, meant
 from wherefrom.papers.measures import MEASURES
@@ -66,16 +65,8 @@ def save(runs: Path, row: Row, result: Measured) -> Path:
     """Write a row's result, whole or not at all."""
     path = path_of(runs, row)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        with unfinished.open("wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            unfinished.unlink()
+    text = msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
+    write_whole(path, lambda unfinished: unfinished.write_bytes(text))
     return path
 
 

@@ -6,9 +6,9 @@ weights `reader`, which come with wherefrom.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
+from wherefrom.features.chance import probability
 from wherefrom.runtime.reader import ReaderSession
 from wherefrom.types import Hit, Question
 
@@ -31,8 +31,3 @@ class ReaderRanker:
             ]
             ranked.append(sorted(scored, key=lambda hit: (-hit.score, hit.passage.id))[: self._keep])
         return ranked
-
-
-def probability(logit: float) -> float:
-    """1 / (1 + exp(-logit)), without overflow."""
-    return 1.0 / (1.0 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1.0 + math.exp(logit))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 _REMEMBERED = 1024  # pairs, about 4 kB each; always at least those of the last call, which the next stages ask for
-_MOST_TITLE = 24
+MOST_TITLE = 24
 _LEAST_PASSAGE = 32  # tokens that a window leaves for the passage, whatever the question's length
 
 _Key = tuple[str, str, str]  # question, title, text
@@ -141,8 +141,8 @@ class ReaderSession:
         longest = int(settings["max_tokens"])
         classify, separate = int(settings["classify"]), int(settings["separate"])
         asked = tokenizer.encode(question, add_special_tokens=False).ids
-        asked = asked[: min(int(settings["max_question"]), longest - _LEAST_PASSAGE - _MOST_TITLE - 4)]
-        named = tokenizer.encode(title, add_special_tokens=False).ids[:_MOST_TITLE] if title else []
+        asked = asked[: min(int(settings["max_question"]), longest - _LEAST_PASSAGE - MOST_TITLE - 4)]
+        named = tokenizer.encode(title, add_special_tokens=False).ids[:MOST_TITLE] if title else []
         head = [classify, *asked, separate, *named, *([separate] if named else [])]
         told = tokenizer.encode(text, add_special_tokens=False)
         room = longest - len(head) - 1

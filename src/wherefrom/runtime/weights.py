@@ -60,9 +60,7 @@ class Weights:
             tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:  # the library raises bare Exceptions
             raise self._broken("tokenizer.json", error) from error
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
+        return unbounded(tokenizer)
 
     def session(self, threads: int, name: str = "model.onnx") -> onnxruntime.InferenceSession:
         """An ONNX session. Its threads sleep while they wait: spinning ones stall everything else under load."""
@@ -88,6 +86,13 @@ class Weights:
 
     def _broken(self, name: str, error: Exception) -> WeightsError:
         return WeightsError(f"{self.folder / name} cannot be read ({error}); install wherefrom again")
+
+
+def unbounded(tokenizer: Tokenizer) -> Tokenizer:
+    """A tokenizer that neither cuts nor pads: windows are made of whole texts."""
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def sums_eight_bits_exactly(listing: Path = CPU_LISTING) -> bool:

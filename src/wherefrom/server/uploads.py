@@ -9,6 +9,7 @@ import unicodedata
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from wherefrom.durable import force_names
 from wherefrom.errors import IngestError
 from wherefrom.ingest.formats import borne_out
 from wherefrom.ingest.source import opened, packed
@@ -56,7 +57,7 @@ def keep(file: BinaryIO, folder: Path, number: int, name: str) -> Path:
         kept.flush()
         os.fsync(kept.fileno())
     for made in (place, folder, folder.parent):
-        _sync_folder(made)
+        force_names(made)
     return path
 
 
@@ -82,12 +83,3 @@ def unpacked_too_long(path: Path, limit_bytes: int) -> bool:
     except IngestError:
         return False  # damaged: reading it will say so
     return False
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

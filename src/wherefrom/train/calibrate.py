@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy
 
+from wherefrom.durable import write_text
 from wherefrom.errors import NotFound, SettingsError, WherefromError
 from wherefrom.judge.calibrated import NAMES
 from wherefrom.metrics import calibration
 from wherefrom.origin import commit_of, file_hash
-from wherefrom.train.durable import write_text
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.judged import Asked, Judged, asked_of, collected, model_hashes
 from wherefrom.train.logistic import (

@@ -17,8 +17,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from wherefrom.durable import write_whole
 from wherefrom.train.average import Average
-from wherefrom.train.durable import write_whole
 from wherefrom.train.errors import CheckpointUnusable
 from wherefrom.train.tally import StepLosses
 

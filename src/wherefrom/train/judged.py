@@ -17,6 +17,7 @@ from typing import Any
 from wherefrom.config import Settings, resolve, to_mapping
 from wherefrom.data.examples import whole
 from wherefrom.data.msmarco import NO_ANSWER
+from wherefrom.durable import write_text
 from wherefrom.judge import calibrated
 from wherefrom.metrics.answers import token_f1
 from wherefrom.origin import file_hash
@@ -25,7 +26,6 @@ from wherefrom.rank import reader as ranker
 from wherefrom.read import span
 from wherefrom.runtime import reader as session
 from wherefrom.runtime.weights import Weights
-from wherefrom.train.durable import write_text
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.reader_data import passage_of, rows_of
 from wherefrom.types import Hit, Passage, Question

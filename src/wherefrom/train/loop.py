@@ -23,6 +23,7 @@ from typing import Any, Generic
 import torch
 from torch import Tensor
 
+from wherefrom.durable import remove_unfinished, write_text, write_whole
 from wherefrom.errors import SettingsError
 from wherefrom.origin import commit_of
 from wherefrom.train.average import Average
@@ -38,7 +39,6 @@ from wherefrom.train.checkpoint import (
     unique_state,
 )
 from wherefrom.train.curves import curves
-from wherefrom.train.durable import remove_unfinished, write_text, write_whole
 from wherefrom.train.errors import CheckpointUnusable, Diverged, TrainingError
 from wherefrom.train.log import Log, read_log
 from wherefrom.train.optimizer import adamw, freeze, set_rates

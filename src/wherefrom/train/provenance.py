@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from wherefrom.train.durable import write_text
+from wherefrom.durable import write_text
 
 
 @dataclass(frozen=True, slots=True)

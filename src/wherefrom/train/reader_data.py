@@ -19,6 +19,8 @@ from wherefrom.data import nqopen, quoref, squad, wikiqa
 from wherefrom.data.examples import Example, whole
 from wherefrom.data.locating import occurrences
 from wherefrom.data.opening import open_bytes
+from wherefrom.runtime.reader import MOST_TITLE
+from wherefrom.runtime.weights import unbounded
 from wherefrom.types import Passage
 
 if TYPE_CHECKING:
@@ -130,7 +132,7 @@ class Material:
         before = len(self._passages.starts)
         number = self._passages.add(key, tokens)
         if len(self._passages.starts) > before:
-            self._passage_titles.append(self._titles.add(title, self._encoded(title)[:24]))
+            self._passage_titles.append(self._titles.add(title, self._encoded(title)[:MOST_TITLE]))
         return number
 
     def _cut(self, gold: Passage, answers: Sequence[tuple[int, int]]) -> tuple[list[int], list[tuple[int, int]], int]:
@@ -157,9 +159,7 @@ def prepare(
     """Write the reader's material: `data` is the folder of datasets, `ten_passages` what `wherefrom data` built."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(tokenizer_file))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    tokenizer = unbounded(Tokenizer.from_file(str(tokenizer_file)))
     material = Material(tokenizer)
     titles = dict(wikipedia_titles(data))
     for split in ("valid", "train"):

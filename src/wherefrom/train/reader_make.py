@@ -27,13 +27,13 @@ from typing import Any, Literal, get_args
 from wherefrom.data import nqopen, qa2d, quoref, squad, wikiqa
 from wherefrom.data.examples import Example
 from wherefrom.data.opening import split_file
+from wherefrom.durable import remove_unfinished, write_text, write_whole
 from wherefrom.errors import WherefromError
 from wherefrom.metrics.answers import exact_match, token_f1
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.pipeline import build
 from wherefrom.train import calibrate, pretrained, reader_run
-from wherefrom.train.durable import remove_unfinished, write_text, write_whole
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.export import Precision, export_reader
 from wherefrom.train.judged import neural

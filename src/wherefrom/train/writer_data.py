@@ -39,6 +39,7 @@ from wherefrom.errors import WherefromError
 from wherefrom.features.querytype import QueryType, query_type
 from wherefrom.ingest.split import split as cut_into_passages
 from wherefrom.metrics.lcs import lcs_length
+from wherefrom.runtime.weights import unbounded
 from wherefrom.text import FUNCTION_WORDS, Span, sentences
 from wherefrom.train.reader_data import passage_of, rows_of, wikipedia_titles
 from wherefrom.types import Passage
@@ -291,9 +292,7 @@ def prepare(
     """Write the writer's material: `data` is the folder of datasets, `ten_passages` what `wherefrom data` built."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(tokenizer_file))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    tokenizer = unbounded(Tokenizer.from_file(str(tokenizer_file)))
     check_marks(tokenizer)
     material = WriterMaterial(tokenizer)
     report("the joins of qa2d and squad")

@@ -25,7 +25,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         with unfinished.open("rb+") as file:
             os.fsync(file.fileno())
         unfinished.replace(path)
-    _force_names(path.parent)
+    force_names(path.parent)
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -39,7 +39,7 @@ def write_text(path: Path, text: str) -> None:
     write_whole(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8", newline="\n"))
 
 
-def _force_names(folder: Path) -> None:
+def force_names(folder: Path) -> None:
     """Force a folder's names to the disk; Windows has no way to, and does so by itself."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
