@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from train.letters import MARKS, letters_tokenizer, read
-from wherefrom.data.examples import whole
+from train.towns import TOWNS, towns_material
 from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.train.batching import LazyBatches
 from wherefrom.train.transfer_batches import TransferSampler, transfer_joint, transferred
@@ -31,48 +31,16 @@ from wherefrom.train.writer_batches import (
     separate,
     short_answers,
 )
-from wherefrom.train.writer_data import Asked, Told, WriterMaterial
-from wherefrom.train.writer_material import Material, load, save_synthetic, with_synthetic
+from wherefrom.train.writer_material import Material, save_synthetic, with_synthetic
 from wherefrom.train.writer_sampling import WriterSampler, evenly_cut
 
 SETTINGS = WriterBatchSettings(passages=4, max_tokens=90, max_passage=80, tokens=2000, marks=MARKS, title_dropout=0.0)
-TOWNS = 120
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
 def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
-    """Towns with bridges, every third left out; some have sentences; stories; sentences without passages."""
-    collected = WriterMaterial(letters_tokenizer())
-    passages = [
-        whole(f"p{number}", f"The river is old. Town {number} has {number}7 bridges." + " People walk." * (number % 7),
-              f"town {number}")
-        for number in range(TOWNS)
-    ]  # fmt: skip
-    for number, gold in enumerate(passages):
-        at = gold.text.index(f"{number}7")
-        others = [passages[(number + step) % TOWNS] for step in range(1, 7)]
-        answerable = number % 3 != 0
-        given = [*others[:2], gold, *others[2:5]] if answerable else others
-        valid = number >= TOWNS - 12
-        told = (f"Town {number} has {number}7 bridges.",) if number % 4 == 0 else ()
-        question = f"How is town {number} made?" if number % 4 == 1 else f"How many bridges has town {number}?"
-        collected.add(
-            Asked("ten-passages", f"t{number}", question, [Told(f"{number}7", (at, at + len(f"{number}7")))], 1, told,
-                  [valid or number % 20 == 0] * len(told), gold, given, [passage is gold for passage in given],
-                  answerable=answerable, valid=valid)
-        )  # fmt: skip
-    for number in range(9):
-        given = [whole(f"s{number}#{k}", f"The dragon eats {'gold' if k == 3 else 'people'}.") for k in range(6)]
-        collected.add(
-            Asked("narrativeqa", f"s{number}", "What eats the dragon?", [Told("gold"), Told("the gold")], 2,
-                  given=given, weak=[k == 3 for k in range(6)], answerable=True)
-        )  # fmt: skip
-    said = [f"Ana is {kind}." for kind in ("old", "red", "blue")]
-    collected.add(Asked("paraqa", "x", "Who is old?", [Told("Ana")], 0, said, [False] * 3))
-    path = tmp_path_factory.mktemp("batches") / "writer.safetensors"
-    assert collected.write(path, {})["left out"] == 0
-    return load(path)
+    return towns_material(tmp_path_factory.mktemp("batches"))
 
 
 def all_of(batches: LazyBatches[WriterBatch]) -> Iterator[WriterBatch]:

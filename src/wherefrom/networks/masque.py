@@ -158,9 +158,16 @@ class MasqueNetwork(WritingNetwork):
         if self.settings.answer_source:
             if reading.answer is None or answer is None:
                 raise WherefromError("this network was built with answer_source; it needs a short answer to read")
-            sources.append(Source.plain(answer, reading.answer.tokens, reading.answer.copyable & reading.answer.mask))
+            sources.append(answer_source(answer, reading.answer))
         sources.append(passage_source(passages, reading.passages, ranking.log_beta))
         return Memory(tuple(sources), ranking, answerable, real)
+
+    def told(self, memory: Memory, answer: Sequences) -> Memory:
+        """The same memory with other short answers to go by, (batch, A), read alone."""
+        if not isinstance(self.reader, JointReader) or not self.settings.answer_source:
+            raise WherefromError("only a joint network with answer_source can be told a short answer")
+        question, _, passages = memory.sources
+        return memory._replace(sources=(question, answer_source(self.reader.read(answer), answer), passages))
 
     def _rank(self, reading: Reading, first: Tensor, real: Tensor) -> Ranking:
         kind = self.settings.ranker
@@ -302,11 +309,12 @@ class JointReader(nn.Module):
         The question has states in every passage; `question_states` makes one of them.
         """
         batch, count, length = reading.passages.tokens.shape
-        passages = self._read(reading.passages.flat())
-        answer = None if reading.answer is None else self._read(reading.answer)
+        passages = self.read(reading.passages.flat())
+        answer = None if reading.answer is None else self.read(reading.answer)
         return None, passages.view(batch, count, length, -1), answer
 
-    def _read(self, sequences: Sequences) -> Tensor:
+    def read(self, sequences: Sequences) -> Tensor:
+        """The states of plain sequences: (batch, length, width)."""
         with torch.set_grad_enabled(self.tuned and torch.is_grad_enabled()):
             hidden = self.pretrained(sequences.tokens, sequences.mask, sequences.types)
         adapted: Tensor = self.adapt(hidden)
@@ -329,12 +337,26 @@ def question_states(passages: Tensor, length: int, log_beta: Tensor, real: Tenso
     return torch.einsum("bk,bkjd->bjd", share, passages.index_select(2, places))
 
 
+def answer_source(states: Tensor, answer: Sequences) -> Source:
+    """The short answer as a source."""
+    return Source.plain(states, answer.tokens, somewhere(answer.copyable & answer.mask))
+
+
 def passage_source(states: Tensor, passages: Sequences, log_beta: Tensor) -> Source:
     """All passages as one sequence, each place with its passage's log beta: (batch, K * L, ...)."""
     weight = log_beta[:, :, None].expand(-1, -1, states.shape[2]).flatten(1, 2)
-    may_copy = passages.copyable & passages.mask
-    plain = Source.plain(states.flatten(1, 2), passages.tokens.flatten(1, 2), may_copy.flatten(1, 2))
+    may_copy = (passages.copyable & passages.mask).flatten(1, 2)
+    plain = Source.plain(states.flatten(1, 2), passages.tokens.flatten(1, 2), somewhere(may_copy))
     return plain._replace(weight=weight)
+
+
+def somewhere(may_copy: Tensor) -> Tensor:
+    """Where a source has nothing to copy its first place stands in, (batch, places).
+
+    Attention needs a place to look at, the same one whatever the padding; [CLS] stands there, which is never written.
+    """
+    first = torch.arange(may_copy.shape[1], device=may_copy.device) == 0
+    return may_copy | (first & ~may_copy.any(dim=1, keepdim=True))
 
 
 # Parts by their settings ---------------------------------------------------------------------------------------------

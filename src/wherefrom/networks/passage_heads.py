@@ -159,9 +159,17 @@ def pair_loss(pairs: Tensor, relevant: Tensor, real: Tensor) -> Tensor:
     return by_example.sum() / (of_each > 0).sum().clamp(min=1)
 
 
-def classification_loss(logits: Tensor, answerable: Tensor, positive: float = 1.0) -> Tensor:
-    """-1/N sum [a log P(a) + (1 - a) log(1 - P(a))] (PREAST-QA Eq. 4.26); labels 1 become `positive`. (batch,) both."""
-    return functional.binary_cross_entropy_with_logits(logits, answerable.float() * positive)
+def classification_loss(
+    logits: Tensor, answerable: Tensor, positive: float = 1.0, counts: Tensor | None = None
+) -> Tensor:
+    """-1/N sum [a log P(a) + (1 - a) log(1 - P(a))] (PREAST-QA Eq. 4.26); labels 1 become `positive`. (batch,) both.
+
+    counts: (batch,), which examples are labelled; all of them where it is not given.
+    """
+    missed = functional.binary_cross_entropy_with_logits(logits, answerable.float() * positive, reduction="none")
+    if counts is None:
+        return missed.mean()
+    return torch.where(counts, missed, 0.0).sum() / counts.sum().clamp(min=1)
 
 
 def pair_weight(point_weight: float, relevant_share: float) -> float:

@@ -18,7 +18,7 @@ from wherefrom.errors import SettingsError
 from wherefrom.train.reader import Pairs, ReaderTaskSettings, Sequences, assembled
 from wherefrom.write.marks import Marks
 
-Rule = Literal["gold-first", "random", "every"]
+Rule = Literal["gold-first", "random", "every", "sentence"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,13 @@ class WriterBatchSettings:
 
     passages: int = 10  # a question; 5 train twice as fast
     styles: Rule = "gold-first"  # PREAST: a gold sentence if there is one, else short or synthetic by a toss;
-    # "random" (Masque): one of the styles there are; "every": short and sentence from one reading of the passages
+    # "random" (Masque): one of the styles there are; "every": short and sentence from one reading of the passages;
+    # "sentence": that style alone, from gold (Masque's single-style comparison)
     quota: tuple[int, int] | None = (27, 44)  # PREAST: so many answerable of so many questions
     removed: float = 0.15  # without a quota: how often a gold passage is taken out
     put_back: bool = True  # gold passages that the ten-passage set left out: a third of all answers
     shares: Mapping[int, float] = field(default_factory=dict)  # of a source's examples an epoch
+    subset: float = 1.0  # of each source's examples, always the same ones: how much data is needed?
     title_dropout: float = 0.3  # many documents have no title
     tokens: int = 65_536  # of a microbatch's passages, padding included
     size: int = 0  # questions of a microbatch, in place of `tokens`
@@ -46,6 +48,8 @@ class WriterBatchSettings:
     def __post_init__(self) -> None:
         if self.passages < 1 or self.max_target < 2 or self.max_tokens < self.max_question + 16:
             raise SettingsError("writer: passages, max_target, max_question and max_tokens make no sense together")
+        if not 0 < self.subset <= 1:
+            raise SettingsError(f"writer: subset is {self.subset}; it must be above 0 and at most 1")
         if self.quota is not None and not 0 < self.quota[0] <= self.quota[1]:
             raise SettingsError(f"writer: quota {self.quota} must be (answerable, of so many)")
         if (self.tokens > 0) == (self.size > 0):

@@ -80,6 +80,10 @@ class WriterSampler:
         material, settings = self.material, self.settings
         shares = numpy.array([settings.shares.get(source, 1.0) for source in range(PARAQA + 1)])
         wanted = self._given & (material["valid"] == 0)
+        if settings.styles == "sentence":
+            wanted &= self._sentences[1] > 0
+        if settings.subset < 1:  # spread evenly, by a multiple of the golden ratio
+            wanted &= numpy.arange(len(wanted)) * 0.6180339887498949 % 1 < settings.subset
         example = numpy.flatnonzero(wanted & (chance.random(len(wanted)) < shares[material["source"]]))
         example, answerable = self._with_quota(example, chance)
         style, target = self._styles(example, answerable, chance)
@@ -127,6 +131,8 @@ class WriterSampler:
             told &= (count > 0) | (toss < 0.5)
         elif self.settings.styles == "random":
             told &= toss < 0.5
+        elif self.settings.styles == "sentence":
+            short = numpy.full_like(short, -1)
         if self.settings.styles != "every":
             short = numpy.where(told, -1, short)
         sentence = numpy.where(told, sentence, -1)
