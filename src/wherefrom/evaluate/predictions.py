@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import msgspec
 
 from wherefrom.data.opening import byte_lines, read_bytes
 from wherefrom.evaluate.predict import PredictError
+from wherefrom.evaluate.written import copied_from, written_values
 from wherefrom.types import Trace
 
 
@@ -26,6 +27,8 @@ class Prediction:
     ranking: tuple[tuple[str, float], ...] = ()  # passage ids with scores, best first
     texts: tuple[str, ...] | None = None  # the texts of the ranked passages; None where the format holds none
     summary: str | None = None
+    written: Mapping[str, float] = field(default_factory=dict)  # what is to be said of it without gold
+    copied_from: tuple[str, ...] = ()  # the passage of every copied word
 
 
 def read_predictions(path: Path) -> dict[str, Prediction]:
@@ -64,6 +67,8 @@ def of_trace(trace: Trace) -> Prediction:
         ranking=ranking,
         texts=tuple(hit.passage.text for hit in trace.hits),
         summary=trace.summary.text if trace.summary else None,
+        written=written_values(trace),
+        copied_from=copied_from(trace),
     )
 
 

@@ -2,7 +2,8 @@
 
 Which metrics apply follows from the golds that an example has and from what was predicted. Names are plain:
 em, f1, recall, accuracy (patterns), rouge_l, bleu_1 to bleu_4, meteor, rouge_1_f and the like for summaries,
-p_1, top_1, top_5, top_20, answerable_f1 in per cent; map, mrr, ndcg_10, ece, brier, aurc and thresholds from 0 to 1.
+p_1, top_1, top_5, top_20, answerable_f1, and of written answers (`written`) copied_exact, from_relevant, attested,
+agrees, strange, repeats in per cent; map, mrr, ndcg_10, ece, brier, aurc and thresholds from 0 to 1.
 """
 
 from __future__ import annotations
@@ -131,6 +132,11 @@ def _values(dataset: Dataset, example: Example, prediction: Prediction) -> dict[
         values |= _answer_values(dataset, example, prediction.text, prediction.style)
     if prediction.ranking or prediction.texts is not None or dataset.family == "selection":
         values |= _ranking_values(dataset, example, prediction)
+    if prediction.style == "sentence":
+        values |= prediction.written
+        if prediction.copied_from and any(example.relevant):
+            right = {passage.id for passage, gold in zip(example.passages, example.relevant, strict=True) if gold}
+            values["from_relevant"] = fmean(float(id in right) for id in prediction.copied_from)
     summary = prediction.summary if prediction.summary is not None else prediction.text
     if example.summaries and summary is not None:
         values |= _summary_values(example, summary)

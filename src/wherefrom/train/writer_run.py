@@ -213,14 +213,15 @@ def _augment(options: argparse.Namespace, task: WriterTask | StyleTransferTask) 
     with torch.autocast(torch.device(options.device).type, torch.bfloat16, enabled=options.device != "cpu"):
         for example, tokens, ended in made:
             seen += 1
-            if ended and tokens and holds(tokens, _answer(task.material, example)):
+            if ended and tokens and holds(tokens, answer_of(task.material, example)):
                 examples.append(example)
                 kept.append(tokens)
     save_synthetic(options.synthetic_out, examples, kept)
     print(f"{seen} sentences written, {len(kept)} kept: they end and hold their answer", flush=True)
 
 
-def _answer(material: Material, example: int) -> tuple[int, ...]:
+def answer_of(material: Material, example: int) -> tuple[int, ...]:
+    """The tokens of an example's first answer."""
     first, starts = int(material["answers_until"][example]), material["target_starts"]
     found: tuple[int, ...] = tuple(material["target_tokens"][starts[first] : starts[first + 1]].tolist())
     return found
