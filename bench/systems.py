@@ -8,10 +8,15 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench import corpus
+
+if TYPE_CHECKING:
+    from wherefrom.stages import Index
 
 _WORD = re.compile(r"\w+")
 
@@ -227,10 +232,125 @@ class Fts5(System):
         return [key for (key,) in rows]
 
 
+class WherefromTfidf(System):
+    """wherefrom's TF-IDF index alone, built in processes, with its default settings."""
+
+    name = "wherefrom-tfidf"
+    index_folder = "."
+
+    def load(self) -> None:
+        from wherefrom.retrieve.tfidf import TfidfIndex  # noqa: F401
+
+    def build(self) -> int:
+        index = self._made()
+        index.create()
+        return _filled(index, self.work)
+
+    def open(self) -> None:
+        self._index = self._made()
+
+    def search(self, question: str) -> list[int | str]:
+        (found,) = self._index.search([question], self.k)
+        return [key for key, _ in found]
+
+    def _made(self) -> Index:
+        from wherefrom.config import IndexSettings
+        from wherefrom.retrieve.tfidf import TfidfIndex
+
+        return TfidfIndex(self.folder, IndexSettings())
+
+
+class WherefromBm25(WherefromTfidf):
+    """wherefrom's BM25 index alone, over the same texts."""
+
+    name = "wherefrom-bm25"
+
+    def load(self) -> None:
+        from wherefrom.retrieve.bm25 import BM25Index  # noqa: F401
+
+    def _made(self) -> Index:
+        from wherefrom.config import IndexSettings
+        from wherefrom.retrieve.bm25 import BM25Index
+
+        return BM25Index(self.folder, IndexSettings())
+
+
+class ScikitLearn(System):
+    """scikit-learn as its guide says for large texts: HashingVectorizer, then TfidfTransformer; of the same size.
+
+    The matrix is kept with a row an n-gram, as DrQA keeps it: a question then reads only the rows it needs.
+    """
+
+    name = "sklearn"
+    index_folder = "."
+
+    def load(self) -> None:
+        import sklearn.feature_extraction.text  # noqa: F401
+
+    def build(self) -> int:
+        import numpy
+        import scipy.sparse
+
+        counts = self._vectorizer().transform(corpus.texts(self.work))
+        transformer = self._transformer()
+        weighed = transformer.fit_transform(counts)
+        self.folder.mkdir()
+        scipy.sparse.save_npz(self.folder / "terms.npz", weighed.T.tocsr(), compressed=False)
+        numpy.save(self.folder / "idf.npy", transformer.idf_)
+        return int(weighed.shape[0])
+
+    def open(self) -> None:
+        import numpy
+        import scipy.sparse
+
+        self._terms = scipy.sparse.load_npz(self.folder / "terms.npz")
+        self._idf = numpy.load(self.folder / "idf.npy")
+        self._questions = self._vectorizer()
+
+    def search(self, question: str) -> list[int | str]:
+        import numpy
+
+        vector = self._questions.transform([question]).tocsr()
+        vector.data = numpy.log(vector.data) + 1
+        vector.data *= self._idf[vector.indices]
+        scores = (vector @ self._terms).tocoo()
+        best = numpy.argsort(-scores.data, kind="stable")[: self.k]
+        return [int(key) for key in scores.col[best]]
+
+    def _vectorizer(self) -> Any:
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        return HashingVectorizer(
+            ngram_range=(1, 2), n_features=1 << 24, stop_words="english", alternate_sign=False, norm=None
+        )
+
+    def _transformer(self) -> Any:
+        from sklearn.feature_extraction.text import TfidfTransformer
+
+        return TfidfTransformer(sublinear_tf=True)
+
+
+def _filled(index: Index, work: Path) -> int:
+    """Put all passages into an index, a batch of a library's ingest at a time, and commit once."""
+    count = 0
+    for batch in _batches(corpus.texts(work), 20_000):
+        index.put(range(count, count + len(batch)), batch)
+        count += len(batch)
+    index.commit()
+    index.close()
+    return count
+
+
+def _batches(texts: Iterator[str], size: int) -> Iterator[list[str]]:
+    while batch := list(islice(texts, size)):
+        yield batch
+
+
 PEERS: tuple[type[System], ...] = (Tantivy, Bm25s, Fts5)
+BESIDE_TFIDF: tuple[type[System], ...] = (WherefromTfidf, WherefromBm25, ScikitLearn)
 SYSTEMS: dict[str, type[System]] = {
     "wherefrom": Wherefrom,
     "wherefrom-index": WherefromIndex,
     "tantivy-same-words": TantivySameWords,
-    **{peer.name: peer for peer in PEERS},
+    **{peer.name: peer for peer in (*PEERS, *BESIDE_TFIDF)},
 }

@@ -17,6 +17,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from wherefrom.errors import SettingsError
 from wherefrom.types import Style
 
+Similarity = Literal["cosine", "dot"]
+
 
 @dataclass(frozen=True, slots=True)
 class IngestSettings:
@@ -47,12 +49,18 @@ class SplitSettings:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """What the BM25 index sees; fixed when a library is created."""
+    """What the indexes see; fixed when a library is created."""
 
     language: str = "english"  # whose word endings are cut: a Snowball name, or "none"
     title: bool = True  # a passage is also found by the title of its document
+    ngrams: int = 2  # tfidf: words in a row that are looked for together, up to this many
+    buckets: int = 1 << 24  # tfidf: hashes that n-grams fall into; DrQA's, few collisions in millions of passages
 
     def __post_init__(self) -> None:
+        if not 1 <= self.ngrams <= 5:
+            raise SettingsError(f"index.ngrams must be from 1 to 5, not {self.ngrams}")
+        if not 1024 <= self.buckets <= 1 << 32:
+            raise SettingsError(f"index.buckets must be from 1024 to {1 << 32}, not {self.buckets}")
         if self.language not in LANGUAGES:
             guess = _suggestion(self.language, LANGUAGES)
             raise SettingsError(
@@ -64,8 +72,9 @@ class IndexSettings:
 class RetrieveSettings:
     """Finding passages."""
 
-    kind: Literal["bm25"] = "bm25"
+    kind: Literal["bm25", "tfidf"] = "bm25"  # tfidf: DrQA's hashed n-grams; needs an index of its own
     k: int = 20  # passages found for a question
+    similarity: Similarity = "cosine"  # tfidf: of the vectors' directions; dot: long passages gain, as in DrQA
 
     def __post_init__(self) -> None:
         _positive("retrieve", self, "k")

@@ -15,10 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from wherefrom.config import Settings
+from wherefrom.config import IndexSettings, Settings
 from wherefrom.errors import NotFound
 from wherefrom.ingest.split import split
 from wherefrom.retrieve.bm25 import BM25Index
+from wherefrom.stages import Index
 from wherefrom.store.library import LibraryFolder, MakeIndex, Problem
 from wherefrom.store.sqlite import DocumentFacts
 from wherefrom.types import Document, Passage, Question, Style, Trace
@@ -28,7 +29,14 @@ if TYPE_CHECKING:
     from wherefrom.pipeline import Pipeline
     from wherefrom.store.feedback import Feedback
 
-INDEXES: dict[str, MakeIndex] = {"bm25": BM25Index}
+
+def _tfidf(path: Path, settings: IndexSettings) -> Index:
+    from wherefrom.retrieve.tfidf import TfidfIndex  # numpy with it, which most commands do without
+
+    return TfidfIndex(path, settings)
+
+
+INDEXES: dict[str, MakeIndex] = {"bm25": BM25Index, "tfidf": _tfidf}
 
 
 def default_path() -> Path:
@@ -107,6 +115,15 @@ class Library:
         folder = self._folder()
         with folder.writing():
             return folder.remove(ids)
+
+    def build_index(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> int:
+        """Build an index that the library lacks, such as "tfidf", or build it anew; how many passages it has.
+
+        `report` is told how many passages of how many are done.
+        """
+        folder = self._folder()
+        with folder.writing():
+            return folder.build_index(name, report)
 
     def check(self, repair: bool = True) -> CheckReport:
         """Verify everything, and make anew what can be derived from the documents."""

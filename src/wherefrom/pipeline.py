@@ -154,6 +154,18 @@ def _bm25_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
     return IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, settings.retrieve.k)
 
 
+def _tfidf_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
+    from wherefrom.retrieve.retriever import IndexRetriever
+    from wherefrom.retrieve.tfidf import Measured, TfidfIndex
+
+    def index() -> Measured:
+        found = folder.index("tfidf")
+        assert isinstance(found, TfidfIndex)
+        return Measured(found, settings.retrieve.similarity)
+
+    return IndexRetriever("retrieve", index, folder.store, settings.retrieve.k)
+
+
 def _no_ranker(_settings: Settings, _network: _Network) -> None:
     return None
 
@@ -201,7 +213,10 @@ def _verbatim_writer() -> Writer:
     return VerbatimWriter()
 
 
-_RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {"bm25": _bm25_retriever}
+_RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {
+    "bm25": _bm25_retriever,
+    "tfidf": _tfidf_retriever,
+}
 _RANKERS: Mapping[str, Callable[[Settings, _Network], Ranker | None]] = {
     "none": _no_ranker,
     "overlap": _overlap_ranker,

@@ -1,6 +1,6 @@
 """A process that ingests and removes without end, saying what it tries and what is acknowledged.
 
-Run as: crash_child.py LIBRARY WORK_FOLDER SEED. Lines: `try ID VERSION`, `done ID VERSION`; version 0 is removed.
+Run as: crash_child.py LIBRARY WORK_FOLDER SEED INDEX. Lines: `try ID VERSION`, `done ID VERSION`; version 0 is removed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from wherefrom import Library
 from wherefrom.config import resolve
 
 DOCUMENTS = 40
+EXACT = ["index.buckets=4294967296"]  # tfidf: no other word shares the hash of a mark
 
 
 def text_of(id: str, version: int) -> str:
@@ -25,9 +26,9 @@ def text_of(id: str, version: int) -> str:
     return f"Mark{id}v{version} is here. " + " ".join(sentences)
 
 
-def main(path: str, work: str, seed: str) -> None:
+def main(path: str, work: str, seed: str, kind: str) -> None:
     chance = random.Random(seed)
-    library = Library(path, resolve(overrides=["ingest.batch_passages=20"]))
+    library = Library(path, resolve(overrides=["ingest.batch_passages=20", f"retrieve.kind={kind}", *EXACT]))
     version = int(seed) * 100_000
     while True:
         version += 1

@@ -12,7 +12,7 @@ from wherefrom.errors import WherefromError
 
 # The order in which help lists them.
 COMMANDS = (
-    "ingest", "ask", "search", "list", "show", "remove", "check", "config",
+    "ingest", "ask", "search", "list", "show", "remove", "check", "index", "config",
     "serve", "mcp", "keys", "feedback", "predict", "score", "report", "reproduce", "data", "train", "completion",
 )  # fmt: skip
 

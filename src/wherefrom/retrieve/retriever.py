@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from wherefrom.stages import Index, Store
+from wherefrom.stages import Store
 from wherefrom.types import Hit, Question
+
+
+class Searched(Protocol):
+    """What is asked of an index here."""
+
+    def search(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]: ...
 
 
 class IndexRetriever:
     """The k best passages of one index; `index` gives the index as it is at the time of asking."""
 
-    def __init__(self, name: str, index: Callable[[], Index], store: Store, k: int) -> None:
+    def __init__(self, name: str, index: Callable[[], Searched], store: Store, k: int) -> None:
         self.name = name
         self._index = index
         self._store = store
@@ -24,7 +31,7 @@ class IndexRetriever:
         texts = [question.text for question in questions]
         return [self._hits(index, text, found) for text, found in zip(texts, index.search(texts, self._k), strict=True)]
 
-    def _hits(self, index: Index, text: str, found: list[tuple[int, float]]) -> list[Hit]:
+    def _hits(self, index: Searched, text: str, found: list[tuple[int, float]]) -> list[Hit]:
         """Hits for the keys found; an index may for a moment hold keys that the store has dropped."""
         wanted = self._k
         passages = self._store.passages_at([key for key, _ in found])

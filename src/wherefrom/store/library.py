@@ -2,7 +2,7 @@
 
     library.toml       what the library is, for people: format, counts, settings
     documents.sqlite   the documents, the source of truth
-    index/<name>/      one folder an index
+    index/<name>/      one folder an index: always bm25, others where they were asked for
     writer.lock        held by the process that writes
 
 Why a crash at any instant loses nothing: documents are first staged (in the database, seen by nobody),
@@ -48,6 +48,7 @@ SplitText = Callable[[str, SplitSettings], list[Span]]
 _DATABASE = "documents.sqlite"
 _UNFINISHED = {"index", "writer.lock", "writer.txt"}  # all there is when a process dies while making a library
 _REBUILD_BATCH = 20_000
+_ALWAYS = ("bm25",)  # indexes that every library has
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,7 @@ class LibraryFolder:
     def writing(self) -> Iterator[None]:
         """Be the one writer; clears away what a killed writer left behind."""
         with self._locked():
+            self._find_indexes()
             self.store.recover()
             self._drop_retired()
             try:
@@ -115,6 +117,7 @@ class LibraryFolder:
     def mending(self) -> Iterator[None]:
         """Be the one writer of a library whose indexes may be broken."""
         with self._locked():
+            self._find_indexes()
             self.store.recover()
             with suppress(LibraryDamaged):  # then the index is built anew, without what is retired
                 self._drop_retired()
@@ -141,10 +144,28 @@ class LibraryFolder:
         self._drop_retired()
         return removed
 
+    def build_index(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> int:
+        """Build an index that the library lacks, or build it anew; how many passages it has.
+
+        `report` is told how many passages of how many are done. From then on the index follows every change.
+        """
+        known = sorted(self._make_indexes)
+        if name not in known:
+            raise SettingsError(f"there is no {name} index; there are {', '.join(known)}")
+        self._rebuild(name, report)
+        return self.store.counts()[1]
+
     # Reading.
 
     def index(self, name: str) -> Index:
         """An index as of now, whoever has written to it."""
+        if name not in self.indexes:
+            self._find_indexes()
+            if name not in self.indexes:
+                raise LibraryError(
+                    f"the library at {self.path} has no {name} index; `wherefrom index {name} --library {self.path}` "
+                    "builds it"
+                )
         version = self.store.version()
         if version != self._seen:
             for index in self.indexes.values():
@@ -167,12 +188,14 @@ class LibraryFolder:
             return
         for id, what in list(self.store.misfits()):
             yield Problem(f"document '{id}': {what}", repaired=repair and self._mended(id, what))
-        for name in self._make_indexes:
+        for name in list(self.indexes):
             fault = self._index_fault(name)
             if fault:
                 if repair:
                     self._rebuild(name)
                 yield Problem(f"index '{name}': {fault}", repaired=repair)
+        if repair:
+            self._drop_retired()
         if self._toml_text() != _text_or_none(self.path / "library.toml"):
             if repair:
                 self._write_toml()
@@ -197,8 +220,9 @@ class LibraryFolder:
             return f"{missing} passages are missing from it and {extra} are too many"
         return None
 
-    def _rebuild(self, name: str) -> None:
+    def _rebuild(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> None:
         """Build an index beside the old one and put it in its place."""
+        passages, done = self.store.counts()[1], 0
         fresh = self.path / "index" / f"{name}.new"
         shutil.rmtree(fresh, ignore_errors=True)
         index = self._make_indexes[name](fresh, self.settings.index)
@@ -210,21 +234,26 @@ class LibraryFolder:
             texts.append(self._with_title(title, text))
             if len(keys) == _REBUILD_BATCH:
                 index.put(keys, texts)
+                done += len(keys)
+                report(done, passages)
                 keys, texts = [], []
         index.put(keys, texts)
         index.commit()
         index.close()
-        self.indexes[name].close()
+        if name in self.indexes:
+            self.indexes[name].close()
         shutil.rmtree(self.path / "index" / name, ignore_errors=True)
         fresh.rename(self.path / "index" / name)
-        self.store.forget(self.store.retired())
+        self._find_indexes()
+        report(passages, passages)
 
     # Inside.
 
     def _create(self) -> None:
         """Indexes first: a database that exists then means that the library is whole."""
-        for name, make in self._make_indexes.items():
-            index = make(self.path / "index" / name, self.settings.index)
+        wanted = {*_ALWAYS, self.settings.retrieve.kind} & self._make_indexes.keys()
+        for name in sorted(wanted):
+            index = self._make_indexes[name](self.path / "index" / name, self.settings.index)
             index.create()
             index.close()
         self._open_store(create=True)
@@ -243,11 +272,19 @@ class LibraryFolder:
             self.store.set_meta("settings", to_mapping(self.settings))
         else:
             self.settings = _with_fixed(self.settings, saved, self.path)
-        self.indexes = {
-            name: make(self.path / "index" / name, self.settings.index) for name, make in self._make_indexes.items()
-        }
+        self._find_indexes()
         if create:
             self._write_toml()
+
+    def _find_indexes(self) -> None:
+        """The indexes that the library has; another process may have built one since, or taken one away."""
+        for name, make in self._make_indexes.items():
+            path = self.path / "index" / name
+            there = name in _ALWAYS or path.exists()
+            if there and name not in self.indexes:
+                self.indexes[name] = make(path, self.settings.index)
+            elif not there and name in self.indexes:
+                self.indexes.pop(name).close()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -1,0 +1,46 @@
+"""`wherefrom index`: build an index that a library lacks."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from wherefrom.cli.options import json_option, library_options, opened
+from wherefrom.cli.output import print_json
+
+
+@click.command("index")
+@click.argument("kind", type=click.Choice(["bm25", "tfidf"]))
+@click.option("--quiet", "-q", is_flag=True, help="No progress, no summary.")
+@json_option
+@library_options
+def command(
+    kind: str, quiet: bool, as_json: bool, library: str | None, toml: Path | None, overrides: tuple[str, ...]
+) -> None:
+    """Build an index that the library lacks, or build it anew.
+
+    Every library has bm25. With tfidf it can also be asked with --set retrieve.kind=tfidf: hashed words and pairs of
+    words, as DrQA has them. From then on the index follows every change of the library.
+    """
+    begun = time.monotonic()
+    with opened(library, toml, overrides) as opened_library:
+        passages = opened_library.build_index(kind, _silent if quiet or as_json else _tell)
+    seconds = time.monotonic() - begun
+    if as_json:
+        print_json({"index": kind, "passages": passages, "seconds": round(seconds, 3)})
+    elif not quiet:
+        click.echo(f"The {kind} index has {passages:,} passages; {seconds:.1f} s.")
+
+
+def _tell(done: int, passages: int) -> None:
+    """On one line for people, a line each for logs."""
+    click.echo(f"{done:>10,} of {passages:,} passages", err=True, nl=not sys.stderr.isatty())
+    if sys.stderr.isatty():
+        click.echo("\r", err=True, nl=False)
+
+
+def _silent(done: int, passages: int) -> None:
+    """Programs want the result alone."""
