@@ -95,10 +95,11 @@ class RankSettings:
 class ReadSettings:
     """Reading candidate answers out of passages."""
 
-    kind: Literal["sentence", "span"] = "span"  # exact answers by the reader network; sentence: by shared words
+    kind: Literal["sentence", "span", "drqa"] = "span"  # exact, by the reader network or DrQA's; sentence: by words
     candidates: int = 10  # kept for the stages that follow
     max_tokens: int = 30  # of a span; answers are rarely longer than 20 words
     relevance: float = 0.5  # span: weight of the passage's log relevance beside the span's log probability
+    span_score: Literal["exp", "softmax"] = "exp"  # drqa: raw, comparable between passages; softmax: inside each one
 
     def __post_init__(self) -> None:
         _positive("read", self, "candidates", "max_tokens")
@@ -136,6 +137,8 @@ class RuntimeSettings:
     """Running trained networks."""
 
     reader: str = "reader"  # weights of the reader network: a shipped name, or a folder
+    drqa: str = "drqa"  # weights of DrQA's reader, likewise
+    tagger: str = "tagger"  # weights of the tagger that DrQA's reader asks, likewise
     threads: int = 2  # of one pass; more gain little on small networks, and stall others under load
 
     def __post_init__(self) -> None:

@@ -16,7 +16,9 @@ from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Writer
 from wherefrom.types import Answer, Hit, Question, Style, Trace
 
 if TYPE_CHECKING:
+    from wherefrom.runtime.drqa import DrQASession
     from wherefrom.runtime.reader import ReaderSession
+    from wherefrom.runtime.weights import Weights
     from wherefrom.store.library import LibraryFolder
 
 
@@ -127,7 +129,7 @@ def finding(pipeline: Pipeline, settings: Settings, folder: LibraryFolder, k: in
 
 
 class _Network:
-    """The reader network's session, made once for all stages that use it, so that a pass is paid once."""
+    """The networks' sessions, each made once for all stages that use it, so that a pass is paid once."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings.runtime
@@ -139,10 +141,25 @@ class _Network:
 
         return ReaderSession(Weights.named(self._settings.reader), self._settings.threads)
 
+    @cached_property
+    def drqa(self) -> DrQASession:
+        from wherefrom.runtime.drqa import DrQASession
+        from wherefrom.runtime.weights import Weights
+
+        return DrQASession(Weights.named(self._settings.drqa), self._settings.threads)
+
+    @cached_property
+    def tagger(self) -> Weights:
+        from wherefrom.runtime.weights import Weights
+
+        return Weights.named(self._settings.tagger)
+
     @property
     def used(self) -> tuple[Path, ...]:
-        """The folder of weights, if a stage has asked for the session."""
-        return (self.session.weights.folder,) if "session" in vars(self) else ()
+        """The folders of weights that stages have asked for."""
+        made = vars(self)
+        found = [made[name].weights.folder for name in ("session", "drqa") if name in made]
+        return (*found, self.tagger.folder) if "tagger" in made else tuple(found)
 
 
 # A stage's module is imported only when the settings choose it.
@@ -195,6 +212,15 @@ def _span_reader(settings: Settings, network: _Network) -> Reader:
     return SpanReader(network.session, read.candidates, read.max_tokens, read.relevance)
 
 
+def _drqa_reader(settings: Settings, network: _Network) -> Reader:
+    from wherefrom.features.tags import NER, POS, Tagger
+    from wherefrom.read.drqa import DrQAReader
+
+    read = settings.read
+    tagger = Tagger(network.tagger)
+    return DrQAReader(network.drqa, tagger, POS, NER, read.candidates, read.max_tokens, read.span_score)
+
+
 def _lexical_judge(settings: Settings, _network: _Network) -> Judge:
     from wherefrom.judge.lexical import LexicalJudge
 
@@ -222,7 +248,11 @@ _RANKERS: Mapping[str, Callable[[Settings, _Network], Ranker | None]] = {
     "overlap": _overlap_ranker,
     "reader": _reader_ranker,
 }
-_READERS: Mapping[str, Callable[[Settings, _Network], Reader]] = {"sentence": _sentence_reader, "span": _span_reader}
+_READERS: Mapping[str, Callable[[Settings, _Network], Reader]] = {
+    "sentence": _sentence_reader,
+    "span": _span_reader,
+    "drqa": _drqa_reader,
+}
 _JUDGES: Mapping[str, Callable[[Settings, _Network], Judge]] = {
     "lexical": _lexical_judge,
     "calibrated": _calibrated_judge,

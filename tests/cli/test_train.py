@@ -36,6 +36,7 @@ def test_help_lists_the_models() -> None:
     done = run("train", "--help")
     assert done.returncode == 0
     assert "reader" in done.stdout
+    assert "drqa" in done.stdout
 
 
 def test_a_plain_install_is_told_what_to_install(tmp_path: Path) -> None:
@@ -53,6 +54,19 @@ def test_mistakes_are_named_before_anything_is_made(tmp_path: Path) -> None:
     done = run("train", "reader", "--data", tmp_path, "--out", out, "--settings", tmp_path / "mine.toml")
     assert done.returncode == 2
     assert "student.loop.epoch is not a setting; did you mean student.loop.epochs?" in done.stderr
+    assert not out.exists()
+
+
+def test_drqa_names_a_mistake_before_anything_is_made(tmp_path: Path) -> None:
+    needs_the_extra()
+    (tmp_path / "mine.toml").write_text("[network]\nalign = 3\n")
+    out = tmp_path / "out"
+    done = run(
+        "train", "drqa", "--data", tmp_path, "--out", out, "--glove", tmp_path / "glove.txt", "--settings",
+        tmp_path / "mine.toml",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "network.align must be true or false, not 3" in done.stderr
     assert not out.exists()
 
 

@@ -10,7 +10,7 @@ import torch
 
 from train.tiny import TinyNetwork
 from wherefrom.errors import SettingsError
-from wherefrom.train.optimizer import adamw, decaying_names, freeze, set_rates
+from wherefrom.train.optimizer import decaying_names, freeze, optimizer, set_rates
 from wherefrom.train.settings import LoopSettings
 
 CPU = torch.device("cpu")
@@ -38,7 +38,7 @@ def test_the_longest_prefix_gives_the_rate() -> None:
     settings = LoopSettings(learning_rate=1.0, group_rates={"e": 0.5, "encoder.": 0.25}, weight_decay=0.1)
     rates = {
         id(parameter): (group["lr"], group["weight_decay"])
-        for group in adamw(model, settings, CPU).param_groups
+        for group in optimizer(model, settings, CPU).param_groups
         for parameter in group["params"]
     }
     found = {name: rates[id(parameter)] for name, parameter in model.named_parameters()}
@@ -49,10 +49,10 @@ def test_the_longest_prefix_gives_the_rate() -> None:
 
 
 def test_the_schedule_scales_every_group() -> None:
-    optimizer = adamw(network(), LoopSettings(learning_rate=1.0, group_rates={"head": 0.5}), CPU)
-    set_rates(optimizer, 0.5)
-    set_rates(optimizer, 0.1)
-    assert {group["lr"] for group in optimizer.param_groups} == {0.1, 0.05}
+    made = optimizer(network(), LoopSettings(learning_rate=1.0, group_rates={"head": 0.5}), CPU)
+    set_rates(made, 0.5)
+    set_rates(made, 0.1)
+    assert {group["lr"] for group in made.param_groups} == {0.1, 0.05}
 
 
 def test_the_rate_zero_freezes() -> None:
@@ -63,11 +63,27 @@ def test_the_rate_zero_freezes() -> None:
 
 def test_a_prefix_of_nothing_is_an_error() -> None:
     with pytest.raises(SettingsError, match=r"loop\.group_rates\.encodr fits no parameter; did you mean encoder\?"):
-        adamw(network(), LoopSettings(group_rates={"encodr": 1.0}), CPU)
+        optimizer(network(), LoopSettings(group_rates={"encodr": 1.0}), CPU)
 
 
 def test_nothing_to_train_is_an_error() -> None:
     model, settings = network(), LoopSettings(group_rates={"": 0.0})
     freeze(model, settings)
     with pytest.raises(SettingsError, match="nothing to train"):
-        adamw(model, settings, CPU)
+        optimizer(model, settings, CPU)
+
+
+def test_adamax_moves_by_the_rate_along_the_first_gradient() -> None:
+    """With one gradient seen, Adamax's step is rate * sign(gradient), whatever its size."""
+    model = torch.nn.Linear(1, 1, bias=False)
+    before = model.weight.item()
+    made = optimizer(model, LoopSettings(optimizer="adamax", learning_rate=0.25, weight_decay=0.0), CPU)
+    assert isinstance(made, torch.optim.Adamax)
+    model.weight.grad = torch.tensor([[1000.0]])
+    made.step()
+    assert model.weight.item() == pytest.approx(before - 0.25, abs=1e-5)
+
+
+def test_an_optimiser_nobody_knows_is_an_error() -> None:
+    with pytest.raises(SettingsError, match=r"loop\.optimizer must be one of adamw, adamax, not sgd"):
+        LoopSettings(optimizer="sgd")  # type: ignore[arg-type]

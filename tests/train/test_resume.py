@@ -16,7 +16,8 @@ import pytest
 pytest.importorskip("torch", reason="training needs torch, which a plain install lacks: pip install 'wherefrom[train]'")
 
 import torch
-from safetensors.torch import load_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from train.tiny import PRELOAD, Tiny, train
 from wherefrom.errors import SettingsError
@@ -203,3 +204,20 @@ def test_the_optimiser_remembers(begun: Path) -> None:
     train(TASK, SETTINGS, begun)
     memory = load_file(begun / "last.safetensors")["optimizer/head.weight/exp_avg_sq"]
     assert torch.all(memory > 0)
+
+
+def test_a_training_older_than_a_setting_goes_on(tmp_path: Path, uninterrupted: Path) -> None:
+    """A checkpoint that does not know a setting was made with what is now its default."""
+    for progress in fit(TASK, SETTINGS, tmp_path):
+        if progress.step == 4:
+            break
+    last = tmp_path / "last.safetensors"
+    tensors = load_file(last)
+    with safe_open(last, "pt") as file:
+        about = json.loads(file.metadata()["about"])
+    assert about["identity"]["settings"].pop("optimizer") == "adamw"
+    save_file(tensors, last, {"about": json.dumps(about)})
+    with pytest.raises(SettingsError, match=r"loop\.optimizer is 'adamax', but .* was begun with 'adamw'"):
+        train(TASK, dataclasses.replace(SETTINGS, optimizer="adamax"), tmp_path)
+    train(TASK, SETTINGS, tmp_path)
+    assert outcome(tmp_path) == outcome(uninterrupted)

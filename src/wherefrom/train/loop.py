@@ -41,7 +41,7 @@ from wherefrom.train.checkpoint import (
 from wherefrom.train.curves import curves
 from wherefrom.train.errors import CheckpointUnusable, Diverged, TrainingError
 from wherefrom.train.log import Log, read_log
-from wherefrom.train.optimizer import adamw, freeze, set_rates
+from wherefrom.train.optimizer import freeze, optimizer, set_rates
 from wherefrom.train.processes import Processes, joined
 from wherefrom.train.progress import Progress
 from wherefrom.train.provenance import Provenance, device_name, versions, write_provenance
@@ -152,7 +152,7 @@ class _Training(Generic[Network, Batch]):
         seed_everything(settings.seed, "model")
         self._model = self._task.model().to(self._device)
         freeze(self._model, settings)
-        self._optimizer = adamw(self._model, settings, self._device)
+        self._optimizer = optimizer(self._model, settings, self._device)
         self._learning = [parameter for parameter in self._model.parameters() if parameter.requires_grad]
         named = {name for name, _ in self._model.named_parameters()}
         self._buffers = [tensor for name, tensor in unique_state(self._model).items() if name not in named]
@@ -192,7 +192,7 @@ class _Training(Generic[Network, Batch]):
 
     def _check_same_training(self, there: Identity) -> None:
         for name, value in self._identity.settings.items():
-            before = there.settings.get(name)
+            before = there.settings.get(name, getattr(LoopSettings(), name))  # begun before there was such a setting
             if value != before and name not in _MAY_CHANGE:
                 raise SettingsError(
                     f"loop.{name} is {value!r}, but {self._folder} was begun with {before!r}; "

@@ -1,8 +1,9 @@
-"""AdamW over groups of parameters: who decays, who learns at which rate."""
+"""AdamW or Adamax over groups of parameters: who decays, who learns at which rate."""
 
 from __future__ import annotations
 
 import difflib
+from typing import Any
 
 import torch
 from torch import nn
@@ -23,8 +24,16 @@ def freeze(model: nn.Module, settings: LoopSettings) -> None:
             parameter.requires_grad_(False)
 
 
-def adamw(model: nn.Module, settings: LoopSettings, device: torch.device) -> torch.optim.AdamW:
-    """The optimiser; each group remembers its highest rate as `highest` for the schedule."""
+def optimizer(model: nn.Module, settings: LoopSettings, device: torch.device) -> torch.optim.Optimizer:
+    """The optimiser of the settings; each group remembers its highest rate as `highest` for the schedule."""
+    betas = (settings.beta1, settings.beta2)
+    if settings.optimizer == "adamax":
+        return torch.optim.Adamax(groups(model, settings), betas=betas, eps=settings.epsilon)
+    return torch.optim.AdamW(groups(model, settings), betas=betas, eps=settings.epsilon, fused=device.type == "cuda")
+
+
+def groups(model: nn.Module, settings: LoopSettings) -> list[dict[str, Any]]:
+    """The parameters that learn, by their rate and their decay."""
     named = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
     for prefix in settings.group_rates:
         if not any(name.startswith(prefix) for name, _ in model.named_parameters()):
@@ -36,15 +45,10 @@ def adamw(model: nn.Module, settings: LoopSettings, device: torch.device) -> tor
     for name, parameter in named.items():
         decay = settings.weight_decay if name in decaying else 0.0
         members.setdefault((rate_of(name, settings), decay), []).append(parameter)
-    return torch.optim.AdamW(
-        [
-            {"params": parameters, "lr": rate, "highest": rate, "weight_decay": decay}
-            for (rate, decay), parameters in members.items()
-        ],
-        betas=(settings.beta1, settings.beta2),
-        eps=settings.epsilon,
-        fused=device.type == "cuda",
-    )
+    return [
+        {"params": parameters, "lr": rate, "highest": rate, "weight_decay": decay}
+        for (rate, decay), parameters in members.items()
+    ]
 
 
 def rate_of(name: str, settings: LoopSettings) -> float:

@@ -33,6 +33,7 @@ from wherefrom.metrics.answers import exact_match, token_f1
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.pipeline import build
+from wherefrom.stages import Reader
 from wherefrom.train import calibrate, pretrained, reader_run
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.export import Precision, export_reader
@@ -44,6 +45,7 @@ from wherefrom.train.reader import ReaderTask
 from wherefrom.train.reader_data import prepare
 from wherefrom.train.reader_run import Recipe
 from wherefrom.train.reader_settings import ReaderSettings, plain
+from wherefrom.train.settings import LoopSettings
 from wherefrom.types import Hit
 
 Stage = Literal["material", "teacher", "student", "export", "judge", "measure"]
@@ -334,7 +336,16 @@ def squad_scores(
     batch: int = 16,
 ) -> dict[str, float]:
     """Exact match and F1, in per cent, of the best span in each question's own paragraph."""
-    reader = build(neural(weights, threads), None).reader
+    return reader_scores(build(neural(weights, threads), None).reader, examples, report, batch)
+
+
+def reader_scores(
+    reader: Reader,
+    examples: Sequence[Example],
+    report: Callable[[int, int], None] = lambda *_: None,
+    batch: int = 16,
+) -> dict[str, float]:
+    """The same of any reader."""
     exact = overlap = 0.0
     report(0, len(examples))
     for begin in range(0, len(examples), batch):
@@ -374,7 +385,8 @@ def _without_logs() -> Iterator[None]:
 
 def _same_training(provenance: Mapping[str, Any], recipe: Recipe, material: str) -> bool:
     """Whether a folder's training is of this recipe; where it is not, the loop says what differs."""
-    ours, theirs = plain(recipe.loop), dict(provenance["settings"])
+    ours = plain(recipe.loop)
+    theirs = {**plain(LoopSettings()), **provenance["settings"]}  # it may be older than a setting
     for settings in (ours, theirs):
         settings.pop("checkpoint_every", None)  # touches nothing that is learnt
     task = provenance["task"]

