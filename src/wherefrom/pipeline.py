@@ -109,17 +109,26 @@ class Pipeline:
 
 def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
     """The pipeline that the settings describe, over a library; without one it answers only from given hits."""
+    settings = reading_enough(settings)
     network = _Network(settings)
+    reranker, reranking = _RERANKERS[settings.rerank.kind](settings)
     stages = Pipeline(
         retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder) if folder else _NoLibrary(),
         ranker=_RANKERS[settings.rank.kind](settings, network),
         reader=_READERS[settings.read.kind](settings, network),
-        reranker=None,
+        reranker=reranker,
         judge=_JUDGES[settings.judge.kind](settings, network),
         writer=_WRITERS[settings.write.kind](),
         min_chance=settings.judge.min_chance,
     )
-    return replace(stages, weights=network.used)
+    return replace(stages, weights=network.used + reranking)
+
+
+def reading_enough(settings: Settings) -> Settings:
+    """The settings with as many candidates read as the re-ranker wants to see, where there is one."""
+    if settings.rerank.kind == "none":
+        return settings
+    return replace(settings, read=replace(settings.read, candidates=settings.rerank.candidates))
 
 
 def finding(pipeline: Pipeline, settings: Settings, folder: LibraryFolder, k: int) -> Pipeline:
@@ -221,6 +230,28 @@ def _drqa_reader(settings: Settings, network: _Network) -> Reader:
     return DrQAReader(network.drqa, tagger, POS, NER, read.candidates, read.max_tokens, read.span_score)
 
 
+_Reranking = tuple[Reranker | None, tuple[Path, ...]]  # a re-ranker and the folders of its weights
+
+
+def _no_reranker(_settings: Settings) -> _Reranking:
+    return None, ()
+
+
+def _vote_reranker(_settings: Settings) -> _Reranking:
+    from wherefrom.rerank.vote import VoteReranker
+
+    return VoteReranker(), ()
+
+
+def _rankqa_reranker(settings: Settings) -> _Reranking:
+    from wherefrom.features.tags import Tagger
+    from wherefrom.rerank.rankqa import RankQAReranker
+    from wherefrom.runtime.weights import Weights
+
+    weights, tagger = Weights.named(settings.rerank.weights), Weights.named("tagger")
+    return RankQAReranker(weights, Tagger(tagger), settings.read.kind), (weights.folder, tagger.folder)
+
+
 def _lexical_judge(settings: Settings, _network: _Network) -> Judge:
     from wherefrom.judge.lexical import LexicalJudge
 
@@ -252,6 +283,11 @@ _READERS: Mapping[str, Callable[[Settings, _Network], Reader]] = {
     "sentence": _sentence_reader,
     "span": _span_reader,
     "drqa": _drqa_reader,
+}
+_RERANKERS: Mapping[str, Callable[[Settings], _Reranking]] = {
+    "none": _no_reranker,
+    "vote": _vote_reranker,
+    "rankqa": _rankqa_reranker,
 }
 _JUDGES: Mapping[str, Callable[[Settings, _Network], Judge]] = {
     "lexical": _lexical_judge,

@@ -80,6 +80,11 @@ svg .interval { stroke: currentColor; stroke-width: 1.5; }
 """
 
 
+def standalone(svg: str) -> str:
+    """A plot as a file of its own: with the style that a page would give it."""
+    return svg.replace(">", f"><style>{STYLE}</style>", 1) + "\n"
+
+
 def _svg(title: str, width: float, height: float, parts: Sequence[str]) -> str:
     inside = "\n".join(parts)
     return (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
+from functools import lru_cache
 
 Span = tuple[int, int]
 
@@ -46,6 +48,9 @@ FUNCTION_WORDS = frozenset(
     why will with within without won't would wouldn't yes yet you your yours""".split()
 )
 
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+
 # Nothing that a text file can hold, yet what broken converters leave behind.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ud800-\udfff]")
 
@@ -58,6 +63,15 @@ def clean(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _UNPRINTABLE.sub(lambda found: "\n" if found[0] in "\x0b\x0c" else "", text)
     return unicodedata.normalize("NFC", text)
+
+
+@lru_cache(maxsize=1 << 12)
+def normalized(text: str) -> str:
+    """The form in which answers are compared: small letters, no punctuation, no a, an, the, single blanks (SQuAD).
+
+    The order matters: punctuation goes first, so "a.m." becomes the word "am", and "the-end" becomes "theend".
+    """
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
 def sentences(text: str) -> list[Span]:

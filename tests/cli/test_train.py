@@ -37,6 +37,7 @@ def test_help_lists_the_models() -> None:
     assert done.returncode == 0
     assert "reader" in done.stdout
     assert "drqa" in done.stdout
+    assert "rankqa" in done.stdout
 
 
 def test_a_plain_install_is_told_what_to_install(tmp_path: Path) -> None:
@@ -94,3 +95,25 @@ def test_interrupted_it_says_that_the_same_command_goes_on(tmp_path: Path) -> No
     os.close(written)
     assert child.returncode == 130
     assert "the same command goes on from there" in said
+
+
+def test_a_re_ranker_is_made_from_a_library(tmp_path: Path) -> None:
+    needs_the_extra()
+    from train.tiny_articles import SENTENCES, library, write_squad
+
+    library(tmp_path).close()
+    data, out, recipe = write_squad(tmp_path / "data"), tmp_path / "out", tmp_path / "recipe.toml"
+    recipe.write_text('[task]\ngroups = ["reading", "aggregation"]\nwidth = 8\nheld_out = 0.3\n[loop]\nepochs = 2\n')
+    chosen = [part for setting in SENTENCES for part in ("--set", setting)]
+    asked = ("--data", data, "--library", tmp_path / "library", "--out", out, "--recipe", recipe, *chosen)
+    done = run("train", "rankqa", *asked)
+    assert done.returncode == 0, done.stderr
+    assert "measure: exact match" in done.stdout
+    assert (out / "weights" / "model.npz").exists()
+    assert not (out / "ablations.json").exists()
+    using = ("--set", "rerank.kind=rankqa", "--set", f"rerank.weights={out / 'weights'}", *chosen)
+    told = run("ask", "--library", tmp_path / "library", "--min-chance", 0, *using, "Who built the mill?")
+    assert told.returncode == 0, told.stderr
+    other = run("train", "rankqa", *asked, "--set", "retrieve.k=2")
+    assert other.returncode == 1
+    assert "was made with settings" in other.stderr

@@ -18,6 +18,7 @@ import torch
 
 from contracts.material import HITS, QUESTIONS, passage
 from contracts.stages import JudgeContract, RankerContract, ReaderContract
+from rerank.tiny_reranker import write as write_reranker
 from runtime.tiny_reader import JUDGE, network, write
 from wherefrom import Library
 from wherefrom.config import resolve
@@ -244,6 +245,31 @@ def test_a_library_answers_through_the_network(weights: Path, tmp_path: Path) ->
     assert trace.answer.text in "The key is under the mat."
     assert {"rank", "retrieve"} <= trace.hits[0].features.keys()
     assert 0.0 <= trace.answer.chance <= 1.0
+
+
+def test_one_passage_gives_as_many_candidates_as_are_asked_for(session: ReaderSession) -> None:
+    text = "the boats of the bay sail at dawn and come back at dusk with all the fish that there is in the cold sea"
+    hits = [[Hit(passage("p#0", text), 1.0)]]
+    for wanted in (5, 40):
+        (found,) = SpanReader(session, wanted, max_tokens=8, relevance=0.5).read([Question("", "when?")], hits)
+        assert len(found) == wanted
+        assert len({(candidate.start, candidate.end) for candidate in found}) == wanted
+
+
+def test_a_re_ranker_changes_the_answer_and_not_the_chance(weights: Path, tmp_path: Path) -> None:
+    documents = [Document(f"{n}", f"Boat {n} sails at dawn with {n} hands and comes back at dusk.") for n in range(9)]
+    chances, answers = {}, {}
+    backwards = write_reranker(tmp_path / "backwards", {"rank": 1.0})
+    for kind, folder in (("none", "rankqa"), ("vote", "rankqa"), ("rankqa", backwards)):
+        chosen = [f"rerank.kind={kind}", f"rerank.weights={folder}", f"runtime.reader={weights}"]
+        library = Library(tmp_path / kind, resolve(overrides=chosen))
+        library.put(documents)
+        trace = library.ask("Which boat sails at dawn?", min_chance=0.0)
+        assert trace.answer is not None
+        chances[kind], answers[kind] = trace.answer.chance, trace.answer.text
+        assert len(trace.candidates) == (10 if kind == "none" else 40)
+    assert chances["none"] == pytest.approx(chances["vote"]) == pytest.approx(chances["rankqa"])
+    assert answers["none"] != answers["rankqa"]
 
 
 def test_a_library_loads_its_network_once(weights: Path, tmp_path: Path) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from wherefrom.cli.options import json_option
+from wherefrom.cli.options import json_option, named
 from wherefrom.cli.output import for_people, print_json, table
+
+if TYPE_CHECKING:
+    from wherefrom.papers.runner import RunRow
 
 
 @click.command("reproduce")
@@ -17,8 +21,15 @@ from wherefrom.cli.output import for_people, print_json, table
 @click.option("--again", is_flag=True, help="Run rows that have a result already.")
 @click.option("--runs", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
               metavar="DIR", help="Where results are kept.")  # fmt: skip
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_DATA", show_envvar=True,
+              metavar="DIR", help="The folder of datasets.")  # fmt: skip
+@click.option("--library", metavar="DIR", help="The library that rows of whole pipelines ask.")
+@click.option("--every", type=click.IntRange(min=1), metavar="N", default=1, help="Only every N-th question: a sample.")
 @json_option
-def command(paper: str | None, only_list: bool, row: str | None, again: bool, runs: Path, as_json: bool) -> None:
+def command(
+    paper: str | None, only_list: bool, row: str | None, again: bool, runs: Path, data: Path | None,
+    library: str | None, every: int, as_json: bool,
+) -> None:  # fmt: skip
     """Run the rows of a paper's tables, or list them: reported, measured, or "not run".
 
     A row whose system or settings do not exist yet is refused in words. A run that fails is an error, never a
@@ -31,7 +42,8 @@ def command(paper: str | None, only_list: bool, row: str | None, again: bool, ru
     if not only_list:
         if paper is None:
             raise click.UsageError("name the paper to run, or use --list to see them all")
-        summary = runner.reproduce(chosen[0], row, runs, again=again)
+        run_row = _run_row(chosen[0].slug, data, named(library), runs, every)
+        summary = runner.reproduce(chosen[0], row, runs, run_row, again=again)
         click.echo(f"{len(summary.saved)} rows run, {len(summary.kept)} kept, {len(summary.refused)} refused")
     found = compare.listing(chosen, results.measured(runs))
     if row:
@@ -43,3 +55,24 @@ def command(paper: str | None, only_list: bool, row: str | None, again: bool, ru
         click.echo_via_pager(render.as_text(found))
     else:
         table(render.HEADINGS, render.lines(found))
+
+
+def _run_row(slug: str, data: Path | None, library: str | None, runs: Path, every: int) -> RunRow:
+    """What runs the rows of a paper; papers that nothing here trains and scores yet are refused."""
+    from wherefrom.papers.faults import RunRefused
+    from wherefrom.papers.rankqa_rows import RankQARows
+    from wherefrom.papers.runner import Outcome, refuse
+    from wherefrom.papers.table import Row
+
+    if slug != "rankqa":
+        return refuse
+    if data is not None and library is not None:
+        return RankQARows(data, Path(library), runs / "work" / slug, every, lambda line: click.echo(line, err=True))
+
+    def ask_for_both(row: Row) -> Outcome:
+        raise RunRefused(
+            f"{row.paper} {row.id}: asks the questions of squad, valid, of a library; name one with --library, and the "
+            "folder of datasets with --data"
+        )
+
+    return ask_for_both

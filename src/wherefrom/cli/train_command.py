@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wherefrom.cli.options import library_options, named, settings
 from wherefrom.errors import WherefromError
 
 if TYPE_CHECKING:
     from wherefrom.evaluate.ten_passages import Split, SplitFacts
 
 _STAGES = ("material", "teacher", "student", "export", "judge", "measure", "all")
+_RANKQA_STAGES = ("candidates", "train", "measure", "ablate", "all")
 _DRQA_STAGES = ("material", "training", "export", "measure", "all")
 _EXTRA = ("torch", "safetensors", "numpy", "tokenizers", "onnx", "onnxruntime", "onnxscript")
 
@@ -109,6 +111,43 @@ def drqa(
     if stage == "all":
         click.echo(f"DrQA's reader is in {places.weights}; use it with --set read.kind=drqa "
                    f"--set runtime.drqa={places.weights}")  # fmt: skip
+
+
+@command.command("rankqa")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), required=True, envvar="WHEREFROM_DATA",
+              show_envvar=True, metavar="DIR", help="The folder that holds squad.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
+              help="Where everything goes; the result is DIR/weights.")  # fmt: skip
+@click.option("--every", type=click.IntRange(min=1), metavar="N", default=1, help="Only every N-th question: a sample.")
+@click.option("--recipe", "recipe_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="A TOML file with sections task and loop [default: that of the shipped re-ranker].")  # fmt: skip
+@click.option("--stage", type=click.Choice(_RANKQA_STAGES), default="all", show_default=True,
+              help="Only this stage; all does not ablate.")  # fmt: skip
+@click.option("--swap", is_flag=True,
+              help="Learn from the articles that are else measured on: every figure a second time.")  # fmt: skip
+@library_options
+def rankqa(
+    data: Path, out: Path, every: int, recipe_file: Path | None, stage: str, swap: bool, library: str | None,
+    toml: Path | None, overrides: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Make a re-ranker for the answers of a reader: candidates, training, figures.
+
+    The library is asked the questions of squad, valid, with the settings in force: --set read.kind=... makes one for
+    another reader. It learns from half of the articles and is measured on the others. Interrupted, the same command
+    goes on. The weights in OUT/weights are used with --set rerank.kind=rankqa --set rerank.weights=OUT/weights.
+    """
+    _check_extra()
+    from wherefrom.library import Library
+    from wherefrom.train import rankqa_make
+
+    recipe = rankqa_make.recipe_of(recipe_file or rankqa_make.DEFAULT)
+    opened = Library(named(library), rankqa_make.reading(settings(toml, overrides)))
+    maker = rankqa_make.RankQAMaker(recipe, data, opened, out, every, swap, say=click.echo)
+    try:
+        maker.make([name for name in rankqa_make.STAGES if stage == name or (stage == "all" and name != "ablate")])
+    except KeyboardInterrupt:
+        click.echo(f"stopped; all that was saved is in {out}, and the same command goes on from there", err=True)
+        raise
 
 
 def _build_ten_passages(data: Path, out: Path, report: Callable[[str, int, int], None]) -> dict[Split, SplitFacts]:

@@ -79,7 +79,7 @@ def weights_of(pipeline: Pipeline) -> dict[str, str]:
     return {
         f"{folder.name}/{name}": file_hash(folder / name)
         for folder in pipeline.weights
-        for name in ("model.onnx", "judge.json")
+        for name in ("model.onnx", "judge.json", "model.npz", "tagger.npz")
         if (folder / name).exists()
     }
 

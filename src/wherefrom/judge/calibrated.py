@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wherefrom.errors import WherefromError
 from wherefrom.features.chance import probability
@@ -20,6 +20,7 @@ from wherefrom.types import Candidate, Hit, Question
 NAMES = ("relevance", "other relevance", "span", "margin", "same passage", "coverage")
 _BOUND = 12.0  # logits beyond this say no more
 _NOTHING = -6.0  # relevance of a passage that has nothing to do with the question
+_CANDIDATES = 10  # that it was fitted on
 _NEAR = 150  # characters around the best span in which the question's words are looked for: about two sentences
 
 
@@ -105,11 +106,15 @@ def features(
     different answer. same passage: whether the most relevant passage says it. coverage: how much of the question's
     words, the rarer the more, stands around the best candidate.
 
+    Candidates are taken in the reader's order, as it was fitted: a re-ranker changes which answer is told, not the
+    chance that there is one.
+
     Nothing here counts passages or punishes an answer for being found twice, as it is in libraries: the judge is fitted
     on sets in which only one of ten passages holds the answer, and would learn just that.
     """
     if not readings or not candidates:
         return None
+    candidates = as_read(candidates)
     best = candidates[0]
     said = best.text.casefold()
     alike = [c.features.get("span", c.score) for c in candidates if c.text.casefold() == said]
@@ -128,6 +133,14 @@ def features(
         float(said in first.passage.text.casefold()),
         _coverage(question, hits, best, stems),
     )
+
+
+def as_read(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The best candidates in the order and with the scores that the reader gave them."""
+    if any("rerank" in candidate.features for candidate in candidates):
+        candidates = [replace(c, score=c.features.get("read", c.score)) for c in candidates]
+        candidates = sorted(candidates, key=lambda c: (-c.score, c.passage.id, c.start, c.end))
+    return list(candidates[:_CANDIDATES])
 
 
 def between(knots: Sequence[tuple[float, float]], logit: float) -> float:

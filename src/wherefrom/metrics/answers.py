@@ -16,7 +16,6 @@ ASCII only, and repeated words count as often as both sides have them.
 from __future__ import annotations
 
 import re
-import string
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,11 +24,9 @@ from typing import Literal
 
 from wherefrom.metrics.checks import MetricError, check_numbers, check_same_length, check_some
 from wherefrom.metrics.overlap import NOTHING, Score, counts, f_beta, shared
+from wherefrom.text import normalized as normalized  # also at run time, where answers that say the same are counted
 
 Rules = Literal["1.1", "2.0"]
-
-_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
 # A run of letters, digits and the marks that belong to them, or any other visible character.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
@@ -42,15 +39,6 @@ class BestThreshold:
 
     score: float
     threshold: float
-
-
-@lru_cache(maxsize=1 << 12)
-def normalized(text: str) -> str:
-    """Small letters, then without punctuation, then without a, an, the, then single blanks (SQuAD).
-
-    The order matters: punctuation goes first, so "a.m." becomes the word "am", and "the-end" becomes "theend".
-    """
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
 @lru_cache(maxsize=1 << 12)

@@ -24,6 +24,7 @@ class Recipe:
     file: str
     settings: Settings
     planned: Mapping[str, object] = field(default_factory=dict)  # by full name, such as "masque.ranker"
+    training: Mapping[str, object] = field(default_factory=dict)  # by system: how its network is trained for the row
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +249,11 @@ def _recipe(row: _Fields, folder: Traversable, recipes: dict[str, Recipe]) -> Re
 
 
 def read_recipe(file: Traversable, where: str) -> Recipe:
-    """A settings file: wherefrom's own sections, and under `planned` what the row still waits for."""
+    """A settings file: wherefrom's own sections, under `training` how to train, under `planned` what is waited for."""
     values = dict(_read(file, where, parse_float=float))
+    training = values.pop("training", {})
+    if not isinstance(training, dict) or not all(isinstance(section, dict) for section in training.values()):
+        raise TableFault(f"{where}: training holds a section a system, such as [training.rankqa.task]")
     sections = values.pop("planned", {})
     planned: dict[str, object] = {}
     for section, settings in sections.items() if isinstance(sections, dict) else [("planned", sections)]:
@@ -257,7 +261,7 @@ def read_recipe(file: Traversable, where: str) -> Recipe:
             raise TableFault(f"{where}: planned.{section} is a section of settings, not a value")
         planned.update({f"{section}.{name}": value for name, value in settings.items()})
     try:
-        return Recipe(file.name, from_mapping(values, origin=where), planned)
+        return Recipe(file.name, from_mapping(values, origin=where), planned, training)
     except SettingsError as error:
         raise TableFault(str(error)) from error
 

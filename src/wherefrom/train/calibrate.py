@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy
 
@@ -143,7 +143,14 @@ def made_of(weights: Path, ten_passages: Path, data: Path | None, settings: Judg
 # Halves.
 
 
-def halved(questions: Sequence[Asked]) -> set[str]:
+class OfArticle(Protocol):
+    """A question that belongs to an article."""
+
+    @property
+    def article(self) -> str: ...
+
+
+def halved(questions: Sequence[OfArticle]) -> set[str]:
     """The articles to fit on: in the order of a hash of their names, as many as hold half of the questions."""
     sizes: dict[str, int] = {}
     for question in questions:

@@ -1,0 +1,1 @@
+"""Candidate answers are put into a better order."""

@@ -1,0 +1,59 @@
+"""The re-ranker that comes with wherefrom: its files, and what it makes of a library; it is not on by default."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from wherefrom import Library
+from wherefrom.config import Settings, resolve
+from wherefrom.origin import file_hash
+from wherefrom.runtime.weights import SHIPPED
+from wherefrom.types import Document
+
+FOLDER = SHIPPED / "rankqa"
+AWKWARD = {
+    "one-word": "Marta",
+    "japanese": "灯台の鍵は時計の後ろにある。鍵番は田中である。",
+    "marks": "[CLS] [SEP] ## ## (((",
+    "tower": "The key of the tower hangs behind the clock. The key of the mill hangs behind the door.",
+}
+
+
+def test_the_files_are_those_that_were_made() -> None:
+    provenance = msgspec.json.decode((FOLDER / "provenance.json").read_bytes())
+    assert {name: file_hash(FOLDER / name) for name in provenance["files"]} == provenance["files"]
+    assert provenance["training"]["finished"] is True
+    assert sum(file.stat().st_size for file in FOLDER.iterdir()) < 200_000
+    told = b"".join(file.read_bytes() for file in FOLDER.iterdir())
+    assert not re.search(rb"/(home|root|tmp|usr|opt|var)/|site-packages", told)
+
+
+def test_it_was_trained_on_candidates_of_the_shipped_reader() -> None:
+    provenance = msgspec.json.decode((FOLDER / "provenance.json").read_bytes())
+    networks = provenance["candidates"]["networks"]
+    assert networks["reader/model.onnx"] == file_hash(SHIPPED / "reader" / "model.onnx")
+
+
+def test_it_is_off_unless_asked_for() -> None:
+    assert Settings().rerank.kind == "none"
+
+
+@pytest.mark.parametrize("question", ["Where does the key of the tower hang?", "?", "鍵はどこですか", "key " * 300])
+def test_a_library_answers_with_it(tmp_path: Path, question: str) -> None:
+    library = Library(tmp_path / "library", resolve(overrides=["rerank.kind=rankqa"]))
+    library.put([Document(name, text) for name, text in AWKWARD.items()])
+    trace = library.ask(question, min_chance=0.0)
+    plain = Library(tmp_path / "library").ask(question, min_chance=0.0)
+    for candidate in trace.candidates:
+        assert candidate.passage.text[candidate.start : candidate.end] == candidate.text
+        assert "rerank" in candidate.features
+    assert trace.answer is not None
+    assert plain.answer is not None
+    assert trace.answer.chance == pytest.approx(plain.answer.chance, abs=0.02)
+    if "tower" in question:
+        assert trace.answer.text is not None
+        assert "clock" in trace.answer.text
