@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 DEMO = demo-library
 
-.PHONY: help demo test check bench bench-reader docs clean
+.PHONY: help demo test check bench bench-reader bench-writer docs clean
 
 help:
 	@echo "make demo    set up, index the sample library and answer five questions"
@@ -12,6 +12,7 @@ help:
 	@echo "make check   formatting, lint, types and the import map"
 	@echo "make bench   speed and memory beside bm25s, SQLite FTS5 and raw tantivy (needs WHEREFROM_DATA)"
 	@echo "make bench-reader   the reader network beside torch, and a whole answer (needs WHEREFROM_DATA)"
+	@echo "make bench-writer   the writer network beside torch, and a whole written answer (needs WHEREFROM_DATA)"
 	@echo "make docs    write the generated pages of docs/reference anew"
 	@echo "make clean   remove the virtual environment and the demo library"
 
@@ -44,6 +45,9 @@ bench: $(VENV)/.dev
 
 bench-reader: $(VENV)/.dev
 	$(BIN)/python -m bench.reader $(ARGS)
+
+bench-writer: $(VENV)/.dev
+	$(BIN)/python -m bench.writer $(ARGS)
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py

@@ -84,7 +84,7 @@ class RetrieveSettings:
 class RankSettings:
     """Putting the found passages into a better order."""
 
-    kind: Literal["none", "overlap", "reader"] = "reader"  # the network reads the passages anyway, and knows best
+    kind: Literal["none", "overlap", "reader", "masque"] = "reader"  # reads them anyway; masque: the writer network
     keep: int = 20  # passages that go on to the reader
 
     def __post_init__(self) -> None:
@@ -121,7 +121,7 @@ class RerankSettings:
 class JudgeSettings:
     """Judging whether the library answers the question at all."""
 
-    kind: Literal["lexical", "calibrated"] = "calibrated"  # on what the network says; lexical: on shared words
+    kind: Literal["lexical", "calibrated", "masque"] = "calibrated"  # by the reader; shared words; by the writer
     min_chance: float = 0.55  # below this the answer is "I don't know"; at 0.55 nine of ten answered were answerable
 
     def __post_init__(self) -> None:
@@ -133,8 +133,14 @@ class JudgeSettings:
 class WriteSettings:
     """Writing the answer."""
 
-    kind: Literal["verbatim"] = "verbatim"
+    kind: Literal["verbatim", "masque"] = "verbatim"  # quotes; masque: sentences by the writer network
     style: Style = "short"
+    passages: int = 3  # masque: that a sentence is written from; more take longer and hardly add anything
+    beam: int = 1  # masque: beginnings that are followed at once; more take longer
+    short: Literal["quote", "write"] = "quote"  # masque: short answers as they were read, or written too
+
+    def __post_init__(self) -> None:
+        _positive("write", self, "passages", "beam")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +150,7 @@ class RuntimeSettings:
     reader: str = "reader"  # weights of the reader network: a shipped name, or a folder
     drqa: str = "drqa"  # weights of DrQA's reader, likewise
     tagger: str = "tagger"  # weights of the tagger that DrQA's reader asks, likewise
+    writer: str = "writer"  # weights of the writer network: a shipped name, or a folder
     threads: int = 2  # of one pass; more gain little on small networks, and stall others under load
 
     def __post_init__(self) -> None:

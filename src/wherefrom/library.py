@@ -27,6 +27,7 @@ from wherefrom.types import Document, Passage, Question, Style, Trace
 if TYPE_CHECKING:
     from wherefrom.ingest.run import IngestReport, Progress
     from wherefrom.pipeline import Pipeline
+    from wherefrom.stages import Heard
     from wherefrom.store.feedback import Feedback
 
 
@@ -172,11 +173,19 @@ class Library:
         return self.pipeline(k).search_many([Question("", question)])[0]
 
     def ask(
-        self, question: str, style: Style | None = None, k: int | None = None, min_chance: float | None = None
+        self,
+        question: str,
+        style: Style | None = None,
+        k: int | None = None,
+        min_chance: float | None = None,
+        heard: Heard | None = None,
     ) -> Trace:
-        """Answer a question; `trace.answer.text` is None where the library does not know."""
+        """Answer a question; `trace.answer.text` is None where the library does not know.
+
+        `heard` is told the words of an answer while it is being written; what counts is the trace.
+        """
         style = style or self._settings.write.style
-        return self.pipeline(k).ask_many([Question("", question)], style, min_chance)[0]
+        return self.pipeline(k).ask_many([Question("", question)], style, min_chance, heard)[0]
 
     def pipeline(self, k: int | None = None) -> Pipeline:
         """The stages over this library, for many questions at a time."""

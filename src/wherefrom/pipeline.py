@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from wherefrom.config import Settings
 from wherefrom.errors import LibraryMissing
-from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Writer
+from wherefrom.stages import Heard, Judge, Ranker, Reader, Reranker, Retriever, Writer
 from wherefrom.types import Answer, Hit, Question, Style, Trace
 
 if TYPE_CHECKING:
     from wherefrom.runtime.drqa import DrQASession
     from wherefrom.runtime.reader import ReaderSession
     from wherefrom.runtime.weights import Weights
+    from wherefrom.runtime.writer import WriterSession
     from wherefrom.store.library import LibraryFolder
 
 
@@ -39,9 +40,15 @@ class Pipeline:
         """Find and rank passages; no answers."""
         return self.rank_many(self.find_many(questions))
 
-    def ask_many(self, questions: Sequence[Question], style: Style, min_chance: float | None = None) -> list[Trace]:
+    def ask_many(
+        self,
+        questions: Sequence[Question],
+        style: Style,
+        min_chance: float | None = None,
+        heard: Heard | None = None,
+    ) -> list[Trace]:
         """Find passages in the library and answer from them."""
-        return self.tell_many(self.read_many(self.rank_many(self.find_many(questions))), style, min_chance)
+        return self.tell_many(self.read_many(self.rank_many(self.find_many(questions))), style, min_chance, heard)
 
     def answer_many(
         self,
@@ -90,20 +97,46 @@ class Pipeline:
             for trace, read in zip(traces, candidates, strict=True)
         ]
 
-    def tell_many(self, traces: Sequence[Trace], style: Style, min_chance: float | None = None) -> list[Trace]:
-        """Judge, write, and decline where the chance is too small."""
-        questions, hits = _asked(traces)
-        candidates = [trace.candidates for trace in traces]
+    def tell_many(
+        self, traces: Sequence[Trace], style: Style, min_chance: float | None = None, heard: Heard | None = None
+    ) -> list[Trace]:
+        """Judge, decline where the chance is too small, and write the rest; `heard` is told words as they come."""
+        return self.write_many(self.judge_many(traces, style), style, min_chance, heard)
+
+    def judge_many(self, traces: Sequence[Trace], style: Style) -> list[Trace]:
+        """The chances, in answers that say nothing yet."""
         clock = _Clock(len(traces))
         with clock("judge"):
-            chances = self.judge.judge(questions, hits, candidates)
-        with clock("write"):
-            written = self.writer.write(questions, hits, candidates, chances, style)
-        needed = self.min_chance if min_chance is None else min_chance
-        answers = [_declined(answer) if answer.chance < needed else answer for answer in written]
+            chances = self.judge.judge(*_asked(traces), [trace.candidates for trace in traces])
         return [
-            replace(trace, answer=answer, timings={**trace.timings, **clock.timings})
-            for trace, answer in zip(traces, answers, strict=True)
+            replace(trace, answer=Answer(None, style, chance), timings={**trace.timings, **clock.timings})
+            for trace, chance in zip(traces, chances, strict=True)
+        ]
+
+    def write_many(
+        self, traces: Sequence[Trace], style: Style, min_chance: float | None = None, heard: Heard | None = None
+    ) -> list[Trace]:
+        needed = self.min_chance if min_chance is None else min_chance
+        chances = [trace.answer.chance if trace.answer else 0.0 for trace in traces]
+        places = [place for place, chance in enumerate(chances) if chance >= needed]
+        told = [traces[place] for place in places]
+        clock = _Clock(len(traces))
+        with clock("write"):
+            written = self.writer.write(
+                *_asked(told),
+                [trace.candidates for trace in told],
+                [chances[place] for place in places],
+                style,
+                None if heard is None else lambda number, words: heard(places[number], words),
+            )
+        answers = dict(zip(places, written, strict=True))
+        return [
+            replace(
+                trace,
+                answer=answers.get(place, Answer(None, style, chances[place])),
+                timings={**trace.timings, **clock.timings},
+            )
+            for place, trace in enumerate(traces)
         ]
 
 
@@ -118,7 +151,7 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
         reader=_READERS[settings.read.kind](settings, network),
         reranker=reranker,
         judge=_JUDGES[settings.judge.kind](settings, network),
-        writer=_WRITERS[settings.write.kind](),
+        writer=_WRITERS[settings.write.kind](settings, network),
         min_chance=settings.judge.min_chance,
     )
     return replace(stages, weights=network.used + reranking)
@@ -163,11 +196,18 @@ class _Network:
 
         return Weights.named(self._settings.tagger)
 
+    @cached_property
+    def writer(self) -> WriterSession:
+        from wherefrom.runtime.weights import Weights
+        from wherefrom.runtime.writer import WriterSession
+
+        return WriterSession(Weights.named(self._settings.writer), self._settings.threads)
+
     @property
     def used(self) -> tuple[Path, ...]:
         """The folders of weights that stages have asked for."""
         made = vars(self)
-        found = [made[name].weights.folder for name in ("session", "drqa") if name in made]
+        found = [made[name].weights.folder for name in ("session", "drqa", "writer") if name in made]
         return (*found, self.tagger.folder) if "tagger" in made else tuple(found)
 
 
@@ -206,6 +246,12 @@ def _reader_ranker(settings: Settings, network: _Network) -> Ranker:
     from wherefrom.rank.reader import ReaderRanker
 
     return ReaderRanker(network.session, settings.rank.keep)
+
+
+def _masque_ranker(settings: Settings, network: _Network) -> Ranker:
+    from wherefrom.rank.masque import MasqueRanker
+
+    return MasqueRanker(network.writer, settings.rank.keep)
 
 
 def _sentence_reader(settings: Settings, _network: _Network) -> Reader:
@@ -264,10 +310,23 @@ def _calibrated_judge(settings: Settings, network: _Network) -> Judge:
     return CalibratedJudge(network.session, settings.index.language)
 
 
-def _verbatim_writer() -> Writer:
+def _masque_judge(_settings: Settings, network: _Network) -> Judge:
+    from wherefrom.judge.masque import MasqueJudge
+
+    return MasqueJudge(network.writer)
+
+
+def _verbatim_writer(_settings: Settings, _network: _Network) -> Writer:
     from wherefrom.write.verbatim import VerbatimWriter
 
     return VerbatimWriter()
+
+
+def _masque_writer(settings: Settings, network: _Network) -> Writer:
+    from wherefrom.write.masque import MasqueWriter
+
+    write = settings.write
+    return MasqueWriter(network.writer, write.passages, write.beam, write.short)
 
 
 _RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {
@@ -278,6 +337,7 @@ _RANKERS: Mapping[str, Callable[[Settings, _Network], Ranker | None]] = {
     "none": _no_ranker,
     "overlap": _overlap_ranker,
     "reader": _reader_ranker,
+    "masque": _masque_ranker,
 }
 _READERS: Mapping[str, Callable[[Settings, _Network], Reader]] = {
     "sentence": _sentence_reader,
@@ -292,8 +352,12 @@ _RERANKERS: Mapping[str, Callable[[Settings], _Reranking]] = {
 _JUDGES: Mapping[str, Callable[[Settings, _Network], Judge]] = {
     "lexical": _lexical_judge,
     "calibrated": _calibrated_judge,
+    "masque": _masque_judge,
 }
-_WRITERS: Mapping[str, Callable[[], Writer]] = {"verbatim": _verbatim_writer}
+_WRITERS: Mapping[str, Callable[[Settings, _Network], Writer]] = {
+    "verbatim": _verbatim_writer,
+    "masque": _masque_writer,
+}
 
 
 class _NoLibrary:
@@ -305,11 +369,6 @@ class _NoLibrary:
 
 def _asked(traces: Sequence[Trace]) -> tuple[list[Question], list[tuple[Hit, ...]]]:
     return [trace.question for trace in traces], [trace.hits for trace in traces]
-
-
-def _declined(answer: Answer) -> Answer:
-    """ "I don't know": the chance stays, the words go."""
-    return Answer(None, answer.style, answer.chance)
 
 
 class _Clock:

@@ -7,10 +7,10 @@ a batch equals one by one; nothing passed in is changed; constructors are cheap,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from wherefrom.types import Answer, Candidate, Document, Hit, Passage, Question, Style, Summary
+from wherefrom.types import Answer, Candidate, Document, Hit, Passage, Question, Style, Summary, Word
 
 
 class Store(Protocol):
@@ -100,10 +100,15 @@ class Judge(Protocol):
     ) -> list[float]: ...
 
 
+Heard = Callable[[int, tuple[Word, ...]], None]
+"""Is told the next words of an answer, and the place of its question among those that are written for."""
+
+
 class Writer(Protocol):
     """Writes the answer in a style; it never declines, so without anything to write from `text` is None.
 
-    Whether to decline is decided by the pipeline, from the judge's chance.
+    Whether to decline is decided by the pipeline, from the judge's chance. A writer that writes word by word tells
+    `heard` of the words as they come; only the answer counts, which may be another after all.
     """
 
     def write(
@@ -113,6 +118,7 @@ class Writer(Protocol):
         candidates: Sequence[Sequence[Candidate]],
         chances: Sequence[float],
         style: Style,
+        heard: Heard | None = None,
     ) -> list[Answer]: ...
 
 

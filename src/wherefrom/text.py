@@ -35,6 +35,11 @@ _UNSPACED_ANYWHERE = re.compile(f"[{_UNSPACED}]")
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 _LETTERS = f"(?:[^\\W{_UNSPACED}]|[{_MARKS}])+"
 _WORD = re.compile(rf"[{_UNSPACED}]|{_LETTERS}(?:['’.,·-]{_LETTERS})*|[^\w\s]")
+# What must be copied whole: `3.5`, `1,000`, `U.S` and `O'Brien`, but `Newton` of `Newton's`.
+_SOLID = f"[^\\W_{_UNSPACED}]"
+_WHOLE = re.compile(
+    rf"{_SOLID}+(?:(?<=\d),(?=\d){_SOLID}+|\.{_SOLID}+|['’](?!(?:s|S)(?!{_SOLID})){_SOLID}+)*|[{_UNSPACED}]"
+)
 
 # Words that say how a sentence is built, not what it is about; English.
 FUNCTION_WORDS = frozenset(
@@ -50,6 +55,14 @@ FUNCTION_WORDS = frozenset(
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+
+# Numbers in words; English. `one`, `first` and `second` are mostly used without counting anything.
+NUMBER_WORDS = frozenset(
+    """zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion
+    hundreds thousands millions billions dozen dozens half third thirds quarter quarters fourth fifth sixth seventh
+    eighth ninth tenth twice thrice double triple""".split()
+)
 
 # Nothing that a text file can hold, yet what broken converters leave behind.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ud800-\udfff]")
@@ -98,6 +111,11 @@ def sentences(text: str) -> list[Span]:
 def words(text: str) -> list[Span]:
     """The words and punctuation marks of a text as (start, end); `well-known` and `3.5` are one word."""
     return [found.span() for found in _WORD.finditer(text)]
+
+
+def whole_words(text: str) -> list[Span]:
+    """Names, numbers and words as (start, end), without signs around them: what no writer may take apart."""
+    return [found.span() for found in _WHOLE.finditer(text)]
 
 
 def has_unspaced_script(text: str) -> bool:

@@ -104,6 +104,13 @@ def test_a_run_knows_its_networks() -> None:
     assert set(weights_of(build(Settings(), None))) == {"reader/model.onnx", "reader/judge.json"}
 
 
+def test_a_writers_graphs_and_tables_count_as_weights(tmp_path: Path) -> None:
+    for name in ("step.onnx", "words.npy", "tokenizer.json", "provenance.json"):
+        (tmp_path / name).write_text(name)
+    pipeline = replace(build(Settings(), None), weights=(tmp_path,))
+    assert set(weights_of(pipeline)) == {f"{tmp_path.name}/step.onnx", f"{tmp_path.name}/words.npy"}
+
+
 def test_gold_passages_are_those_labelled_or_those_with_the_answer() -> None:
     passages = (whole("a", "one"), whole("b", "two"), whole("c", "three"))
     labelled = Example(Question("1", "?"), passages, relevant=(False, True, False))

@@ -18,37 +18,31 @@ from writer_examples import JOINT, PREAST, Example, answers, examples, lively, n
 
 from wherefrom.errors import WherefromError  # noqa: E402
 from wherefrom.networks.decoder import Cache  # noqa: E402
-from wherefrom.networks.flat import FlatBegin, FlatEncode, FlatStep, to_onnx  # noqa: E402
-from wherefrom.networks.masque import MasqueNetwork, MasqueSettings  # noqa: E402
+from wherefrom.networks.flat import FlatJudge, FlatRead, FlatStep, to_onnx  # noqa: E402
+from wherefrom.networks.masque import MasqueNetwork, MasqueSettings, Sequences  # noqa: E402
 from wherefrom.networks.writer import Memory  # noqa: E402
+from wherefrom.train.export_writer import graphs  # noqa: E402
 
-WITH_ANSWER = replace(JOINT, answer_source=True, ranker="given", vocabulary=10)
+WITH_ANSWER = replace(JOINT, answer_source=True, vocabulary=10)
+PAIRS = replace(JOINT, ranker="pair", classifier="linear")
+KINDS = {"joint": JOINT, "with answer": WITH_ANSWER, "pair ranker": PAIRS}
 
 
 class Exported:
-    """A network's three graphs, running in onnxruntime."""
+    """A network's four graphs, running in onnxruntime."""
 
     def __init__(self, settings: MasqueSettings) -> None:
         torch.set_num_threads(1)
         self.settings = settings
         self.network = lively(settings)
-        with torch.no_grad():
-            memory = self.network.encode(self.reading(examples(5), 3))
-            cache = self.network.begin(memory)
-            for _ in range(7):  # a length of its own
-                _, cache = self.network.decode_step(memory, cache, torch.ones(5, dtype=torch.long))
-        self.encode = session(FlatEncode(self.network), self.encode_inputs(self.reading(examples(5), 3)))
-        self.begin = session(FlatBegin(self.network), [source.states for source in memory.sources])
-        self.step = session(FlatStep(self.network), step_inputs(memory, cache, torch.ones(5, dtype=torch.long)))
+        self.run = {name: session(module, example) for name, module, example in graphs(self.network)}
 
     def reading(self, some: Sequence[Example], more: int = 0) -> Any:
         return reading(some, self.settings, more_places=more)
 
-    def encode_inputs(self, batch: Any) -> list[torch.Tensor]:
-        given = [] if batch.given is None else [batch.given]
-        answer = [] if batch.answer is None else list(batch.answer)
-        # One tensor given twice would be taken for one input.
-        return [part.clone() for part in (batch.question, batch.question_mask, *batch.passages, *answer, *given)]
+    def states(self, sequences: Sequences) -> Any:
+        words = self.network.table().detach()[sequences.tokens]
+        return self.run["encode"]([words, sequences.mask, sequences.types])[0]
 
 
 def session(module: Any, example: Sequence[torch.Tensor]) -> Any:
@@ -64,17 +58,12 @@ def session(module: Any, example: Sequence[torch.Tensor]) -> Any:
     return run
 
 
-def step_inputs(memory: Memory, cache: Cache, token: torch.Tensor) -> list[torch.Tensor]:
-    parts = [part for source in memory.sources for part in (source.states, source.mask, source.weight)]
-    return [token, *cache.own, *parts, *cache.given, *cache.keys]
-
-
 def agree(found: Sequence[Any], expected: Sequence[torch.Tensor]) -> None:
     for one, other in zip(found, expected, strict=True):
         numpy.testing.assert_allclose(one, other.detach().numpy(), atol=1e-4)
 
 
-@pytest.fixture(scope="module", params=[JOINT, WITH_ANSWER], ids=["joint", "with answer"])
+@pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS)
 def exported(request: pytest.FixtureRequest) -> Exported:
     return Exported(request.param)
 
@@ -83,12 +72,19 @@ BATCHES = {"many": slice(0, 8), "one": slice(2, 3), "one with one passage": slic
 
 
 @pytest.mark.parametrize("some", BATCHES.values(), ids=BATCHES)
-def test_onnx_reads_as_torch_does(exported: Exported, some: slice) -> None:
+def test_onnx_reads_and_judges_as_torch_does(exported: Exported, some: slice) -> None:
     batch = exported.reading(examples()[some], more=1)
     with torch.no_grad():
         memory = exported.network.encode(batch)
-    expected = [memory.ranking.score, memory.ranking.log_beta, memory.answerable]
-    agree(exported.encode(exported.encode_inputs(batch)), [*expected, *(source.states for source in memory.sources)])
+    questions, count, length = batch.passages.tokens.shape
+    real = batch.passages.mask.any(dim=-1)
+    found = exported.states(batch.passages.flat()).reshape(questions, count, length, -1)
+    expected = memory.sources[-1].states.reshape(found.shape)
+    agree([found[real.numpy()]], [expected[real]])
+    if batch.answer is not None:
+        agree([exported.states(batch.answer)], [memory.sources[1].states])
+    judged = exported.run["judge"]([torch.from_numpy(found[:, :, 0].copy()), real])
+    agree(judged, [memory.ranking.score, memory.ranking.log_beta, memory.answerable])
 
 
 @pytest.mark.parametrize("some", BATCHES.values(), ids=BATCHES)
@@ -98,19 +94,46 @@ def test_onnx_writes_as_torch_does(exported: Exported, some: slice) -> None:
     with torch.no_grad():
         memory = exported.network.encode(exported.reading(examples()[some])).packed()
         cache = exported.network.begin(memory)
-        begun = exported.begin([source.states for source in memory.sources])
+        begun = exported.run["begin"]([source.states for source in memory.sources])
         agree(begun, [*cache.given, *cache.keys])
         token, own = told.style, cache.own
+        listed = exported.network.pointer.support.listed
         for place in range(told.target.shape[1]):
             step, cache = exported.network.decode_step(memory, cache, token)
-            found = exported.step(step_inputs(memory, cache._replace(own=own), token))
-            agree(found, [step.vocabulary, *step.copied, *cache.own])
+            word = exported.network.table()[token][:, None]
+            found = exported.run["step"](step_inputs(memory, cache._replace(own=own), word))
+            agree(found, [step.vocabulary[:, listed], *step.copied, *cache.own])
             own = tuple(torch.from_numpy(part) for part in found[-2:])
             token = told.target[:, place]
+
+
+def step_inputs(memory: Memory, cache: Cache, word: torch.Tensor) -> list[torch.Tensor]:
+    parts = [part for source in memory.sources for part in (source.states, source.mask, source.weight)]
+    return [word, *cache.own, *parts, *cache.given, *cache.keys]
+
+
+def test_a_row_without_a_short_answer_stays_finite(exported: Exported) -> None:
+    if not exported.settings.answer_source:
+        pytest.skip("no source of this kind")
+    batch = exported.reading(examples(4))
+    none = torch.zeros_like(batch.answer.mask)
+    absent = batch._replace(answer=batch.answer._replace(mask=none, copyable=none, tokens=none.long()))
+    with torch.no_grad():
+        memory = exported.network.encode(absent).packed()
+        assert memory.sources[1].states.shape[1] == 1
+        step, _ = exported.network.decode_step(memory, exported.network.begin(memory), answers(examples(4)).style)
+    everything = torch.cat([step.vocabulary, *step.copied], dim=1)
+    assert everything.isfinite().all()
+    assert (step.copied[1] == 0).all()  # nothing is copied from what is not there
+    torch.testing.assert_close(everything.sum(dim=1), torch.ones(4))
 
 
 def test_refuses_what_cannot_be_taken_apart() -> None:
     for settings in (PREAST, replace(JOINT, vocabulary=10, input_words=True)):
         made: MasqueNetwork = network(settings)
         with pytest.raises(WherefromError, match="only a joint network"):
-            FlatEncode(made)
+            FlatRead(made)
+    with pytest.raises(WherefromError, match="ranker=given"):
+        FlatJudge(network(replace(JOINT, ranker="given")))
+    with pytest.raises(WherefromError, match="core=rnn"):
+        FlatStep(network(replace(PREAST, core="rnn", decoder_positions="none")))

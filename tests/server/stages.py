@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Sequence
 
-from wherefrom.stages import Reader
-from wherefrom.types import Candidate, Hit, Question
+from wherefrom.stages import Heard, Reader
+from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
 
 
 class GatedReader:
@@ -40,3 +40,35 @@ class FailingReader:
         if any("explode" in question.text for question in questions):
             raise ZeroDivisionError(hits[0][0].passage.text)
         return self._reader.read(questions, hits)
+
+
+class TypingWriter:
+    """Writes these words, or the question's; the first few of them, or others, are heard one by one."""
+
+    def __init__(self, words: Sequence[str] | None, heard: int, typed: Sequence[str] | None = None) -> None:
+        self._words, self._heard, self._typed = words, heard, typed
+        self.asked: list[str] = []
+
+    def write(
+        self,
+        questions: Sequence[Question],
+        hits: Sequence[Sequence[Hit]],
+        candidates: Sequence[Sequence[Candidate]],
+        chances: Sequence[float],
+        style: Style,
+        heard: Heard | None = None,
+    ) -> list[Answer]:
+        answers = []
+        for place, (question, chance) in enumerate(zip(questions, chances, strict=True)):
+            self.asked.append(question.text)
+            words = self._words or question.text.split()
+            if heard is not None:
+                for word in _spaced(self._typed or words)[: self._heard]:
+                    heard(place, (word,))
+            told = _spaced(words)
+            answers.append(Answer(joined(told), style, chance, told))
+        return answers
+
+
+def _spaced(words: Sequence[str]) -> tuple[Word, ...]:
+    return tuple(Word(word, "vocabulary", space=" " if number else "") for number, word in enumerate(words))

@@ -18,12 +18,23 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from server.conftest import MakeClient, events_of, settings
-from server.stages import FailingReader, GatedReader
+from server.stages import FailingReader, GatedReader, TypingWriter
 from wherefrom import Library
 from wherefrom.config import ServerSettings
 from wherefrom.server.app import create_app
-from wherefrom.server.engine import CandidatesRead, Engine, Finished, HitsFound, QueueFull, TooSlow
+from wherefrom.server.engine import (
+    CandidatesRead,
+    ChanceJudged,
+    Engine,
+    Event,
+    Finished,
+    HitsFound,
+    QueueFull,
+    TooSlow,
+    WordsWritten,
+)
 from wherefrom.server.metrics import Metrics
+from wherefrom.stages import Writer
 from wherefrom.types import Trace
 
 QUESTIONS = ["Who serviced the boiler?", "Who waters the roses?", "Where is the spare key?", "What hums?"]
@@ -326,3 +337,68 @@ def running(app: Any) -> Iterator[str]:
 def _until_ready(client: TestClient) -> None:
     while client.get("/ready").status_code != 200:
         time.sleep(0.02)
+
+
+class TestWords:
+    """Answers that are written word by word."""
+
+    @asynccontextmanager
+    async def engine(self, path: Path, writer: Writer) -> AsyncIterator[Engine]:
+        with Library(path) as library:
+            engine = Engine(library, ServerSettings(), Metrics(), replace(library.pipeline(), writer=writer))
+            engine.start()
+            yield engine
+            await asyncio.to_thread(engine.stop)
+
+    async def events(self, engine: Engine, question: str = QUESTIONS[0], **asked: Any) -> list[Event]:
+        return [event async for event in engine.ask(question, "short", **asked)]
+
+    @pytest.mark.parametrize("heard", [0, 1, 3])
+    def test_are_told_as_they_come_and_once(self, library_path: Path, heard: int) -> None:
+        async def run() -> None:
+            async with self.engine(library_path, TypingWriter("Marta it was .".split(), heard)) as engine:
+                events = await self.events(engine)
+                kinds = [type(event).__name__ for event in events]
+                assert kinds.index("ChanceJudged") < kinds.index("WordsWritten")
+                told = [word.text for event in events if isinstance(event, WordsWritten) for word in event.words]
+                assert told == ["Marta", "it", "was", "."]
+                assert kinds.count("WordsWritten") == heard + 1
+                assert isinstance(events[-1], Finished)
+
+        asyncio.run(run())
+
+    def test_the_trace_counts_where_it_differs(self, library_path: Path) -> None:
+        async def run() -> None:
+            writer = TypingWriter(["Marta"], 1, typed=["Ivo"])
+            async with self.engine(library_path, writer) as engine:
+                events = await self.events(engine)
+                told = [word.text for event in events if isinstance(event, WordsWritten) for word in event.words]
+                assert told == ["Ivo"]
+                last = events[-1]
+                assert isinstance(last, Finished)
+                assert last.trace.answer is not None
+                assert last.trace.answer.text == "Marta"
+
+        asyncio.run(run())
+
+    def test_a_declined_question_is_not_written_for(self, library_path: Path) -> None:
+        async def run() -> None:
+            writer = TypingWriter(["Marta"], 1)
+            async with self.engine(library_path, writer) as engine:
+                events = await self.events(engine, min_chance=1.0)
+                assert not any(isinstance(event, WordsWritten) for event in events)
+                (judged,) = [event for event in events if isinstance(event, ChanceJudged)]
+                assert judged.declined
+                assert QUESTIONS[0] not in writer.asked
+
+        asyncio.run(run())
+
+    def test_each_hears_its_own(self, library_path: Path) -> None:
+        async def run() -> None:
+            async with self.engine(library_path, TypingWriter(None, 1)) as engine:
+                found = await asyncio.gather(*(self.events(engine, question, min_chance=0.0) for question in QUESTIONS))
+                for question, events in zip(QUESTIONS, found, strict=True):
+                    told = [word.text for event in events if isinstance(event, WordsWritten) for word in event.words]
+                    assert told == question.split()
+
+        asyncio.run(run())

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from wherefrom.cli.options import json_option, k_option, library_options, opened
-from wherefrom.cli.output import faint, marked, print_json, strong
-from wherefrom.text import sentences
-from wherefrom.types import STYLES, Style
+from wherefrom.cli.output import faint, for_people, marked_all, print_json, strong
+from wherefrom.text import FUNCTION_WORDS, Span, sentences
+from wherefrom.types import STYLES, Style, joined
+from wherefrom.write.attest import attested
 
 if TYPE_CHECKING:
-    from wherefrom.types import Answer, Passage, Trace
+    from wherefrom.types import Answer, Passage, Trace, Word
 
 
 @click.command("ask")
@@ -43,15 +45,29 @@ def command(
     Says "I don't know" when nothing in the library fits. With --json, prints the whole trace: hits,
     candidates, and the answer with the source of every word.
     """
+    typed = _Typed()
+    heard = typed if for_people() and not as_json else None
     with opened(library, toml, overrides) as opened_library:
-        trace = opened_library.ask(" ".join(question), style, k, min_chance)
+        trace = opened_library.ask(" ".join(question), style, k, min_chance, heard)
     if as_json:
         print_json(trace)
     else:
-        _tell(trace)
+        _tell(trace, typed.text)
 
 
-def _tell(trace: Trace) -> None:
+class _Typed:
+    """Shows words as they are written."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def __call__(self, _number: int, words: tuple[Word, ...]) -> None:
+        fresh = joined(words)
+        self.text += fresh
+        click.echo(strong(fresh), nl=False)
+
+
+def _tell(trace: Trace, typed: str) -> None:
     answer = trace.answer
     assert answer is not None
     if answer.text is None:
@@ -62,34 +78,54 @@ def _tell(trace: Trace) -> None:
             nearest = list(dict.fromkeys(_named(hit.passage) for hit in trace.hits))[:3]
             click.echo(faint("Nearest: " + "; ".join(nearest)))
         return
-    click.echo(strong(answer.text))
-    click.echo(faint(f"chance {answer.chance:.2f}"))
+    if not answer.text.startswith(typed):
+        click.echo()
+        typed = ""
+    click.echo(strong(answer.text[len(typed) :]))
+    written = any(word.source != "passage" for word in answer.words)
+    click.echo(faint(f"chance {answer.chance:.2f}" + (f", attested {attested(answer):.2f}" if written else "")))
     for passage in answer.evidence:
-        start, end = _copied(answer, passage)
+        copied = _copied(answer, passage)
+        start, end = copied[0][0], copied[-1][1]
         click.echo()
         click.echo(f"from {_named(passage)}, characters {passage.start + start} to {passage.start + end}:")
-        click.echo("  " + _shown(passage.text, start, end).replace("\n", "\n  "))
+        click.echo("  " + _shown(passage.text, copied).replace("\n", "\n  "))
 
 
 def _named(passage: Passage) -> str:
     return f"{passage.title} ({passage.document_id})" if passage.title else passage.document_id
 
 
-def _shown(text: str, start: int, end: int) -> str:
+def _shown(text: str, copied: Sequence[Span]) -> str:
     """The sentences around the copied characters, which stand out; the rest of the passage is left out."""
+    start, end = copied[0][0], copied[-1][1]
     found = sentences(text)
     touched = [number for number, (begin, stop) in enumerate(found) if begin < end and stop > start]
     if not touched:
-        return marked(text, start, end)
+        return marked_all(text, copied)
     first, last = max(touched[0] - 1, 0), min(touched[-1] + 1, len(found) - 1)
     begin, stop = found[first][0], found[last][1]
-    shown = marked(text[begin:stop], start - begin, end - begin)
+    shown = marked_all(text[begin:stop], [(a - begin, b - begin) for a, b in copied])
     return "[...] " * (first > 0) + shown + " [...]" * (last < len(found) - 1)
 
 
-def _copied(answer: Answer, passage: Passage) -> tuple[int, int]:
-    """From the first to the last character of the passage that the answer copies."""
-    copied = [word for word in answer.words if word.passage_id == passage.id]
-    starts = [word.start for word in copied if word.start is not None]
-    ends = [word.end for word in copied if word.end is not None]
-    return (min(starts), max(ends)) if starts and ends else (0, 0)
+def _copied(answer: Answer, passage: Passage) -> list[Span]:
+    """The characters of the passage that the answer copies; words with only spaces between them are one range.
+
+    Function words that stand apart from all others are left out, unless there is nothing else.
+    """
+    places = sorted(
+        {
+            (word.start, word.end)
+            for word in answer.words
+            if word.passage_id == passage.id and word.start is not None and word.end is not None
+        }
+    )
+    ranges: list[Span] = []
+    for start, end in places:
+        if ranges and not passage.text[ranges[-1][1] : start].strip():
+            ranges[-1] = (ranges[-1][0], end)
+        else:
+            ranges.append((start, end))
+    telling = [(a, b) for a, b in ranges if passage.text[a:b].casefold() not in FUNCTION_WORDS]
+    return telling or ranges or [(0, 0)]

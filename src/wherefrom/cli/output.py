@@ -56,6 +56,13 @@ def marked(text: str, start: int, end: int) -> str:
     return text[:start] + shown + text[end:]
 
 
+def marked_all(text: str, ranges: Sequence[tuple[int, int]]) -> str:
+    """The text with all these characters standing out; the ranges do not overlap."""
+    for start, end in sorted(ranges, reverse=True):
+        text = marked(text, start, end)
+    return text
+
+
 def faint(text: str) -> str:
     return click.style(text, dim=True) if for_people() else text
 

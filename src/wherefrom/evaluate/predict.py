@@ -77,10 +77,10 @@ def predict(
 def weights_of(pipeline: Pipeline) -> dict[str, str]:
     """Hashes of the files behind the pipeline's networks: new weights, new predictions."""
     return {
-        f"{folder.name}/{name}": file_hash(folder / name)
+        f"{folder.name}/{file.name}": file_hash(file)
         for folder in pipeline.weights
-        for name in ("model.onnx", "judge.json", "model.npz", "tagger.npz")
-        if (folder / name).exists()
+        for file in sorted(folder.glob("*"))
+        if file.suffix in (".onnx", ".npy", ".npz") or file.name == "judge.json"
     }
 
 

@@ -145,7 +145,11 @@ class Encoder(nn.Module):
 
     def states(self, tokens: Tensor, mask: Tensor, types: Tensor | None = None) -> list[Tensor]:
         """What goes into the first layer and what comes out of each: (batch, length, width) every one."""
-        states = [self.embed(tokens, types)]
+        return self.states_of(self.word(tokens), mask, types)
+
+    def states_of(self, words: Tensor, mask: Tensor, types: Tensor | None = None) -> list[Tensor]:
+        """The same of words that were looked up already: (batch, length, width)."""
+        states = [self.embed_words(words, types)]
         bias = self.attention_bias(mask.bool(), working_dtype(states[0]))  # (batch, 1 or heads, 1 or length, length)
         for layer in self.layers:
             states.append(layer(states[-1], bias))
@@ -153,14 +157,17 @@ class Encoder(nn.Module):
 
     def embed(self, tokens: Tensor, types: Tensor | None) -> Tensor:
         """Words plus positions plus, where the encoder has them, types."""
-        length = tokens.shape[1]
+        return self.embed_words(self.word(tokens), types)
+
+    def embed_words(self, words: Tensor, types: Tensor | None) -> Tensor:
+        """The same of words that were looked up already."""
+        length = words.shape[1]
         if length > self.settings.max_tokens:
             raise WherefromError(
                 f"a sequence of {length} tokens is too long; the encoder takes {self.settings.max_tokens}"
             )
         first = self.settings.first_position
-        hidden: Tensor = self.word(tokens)  # (batch, length, width)
-        hidden = hidden + self.position.weight[first : first + length]
+        hidden = words + self.position.weight[first : first + length]  # (batch, length, width)
         if self.kind is not None:
             hidden = hidden + (self.kind.weight[0] if types is None else self.kind(types))
         embedded: Tensor = self.dropout(self.norm(hidden))

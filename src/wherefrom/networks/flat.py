@@ -1,6 +1,8 @@
-"""A joint writer as three modules of plain tensors, which can be exported: reading, remembering, one step of writing.
+"""A joint writer as four modules of plain tensors, which can be exported: reading, judging, remembering, one step.
 
-Between the first two, whoever runs them drops the places that hold nothing to copy (`Source.packed` in torch).
+Words come in as vectors, (rows, places, embedding): reading and writing look them up in one table, which is then kept
+once, outside of them. Whoever runs them puts the sources together from what was read, as `MasqueNetwork.encode` does,
+and drops the places that hold nothing to copy (`Source.packed`).
 """
 
 from __future__ import annotations
@@ -14,46 +16,46 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from wherefrom.errors import WherefromError
-from wherefrom.networks.decoder import Cache
-from wherefrom.networks.masque import MasqueNetwork, Reading, Sequences
-from wherefrom.networks.passage_heads import all_alike
+from wherefrom.networks.decoder import TransformerDecoder
+from wherefrom.networks.masque import JointReader, MasqueNetwork
 from wherefrom.networks.pointer import Source
-from wherefrom.networks.writer import Memory
-
-SEQUENCE = ("tokens", "mask", "copyable", "types")
 
 
-class FlatEncode(nn.Module):
-    """`MasqueNetwork.encode`: what it reads as tensors, to scores and the states of each source."""
+class FlatRead(nn.Module):
+    """One sequence a row, passages and short answers alike: to its states, (rows, length, width)."""
+
+    inputs = ("words", "mask", "types")
+    outputs = ("states",)
 
     def __init__(self, network: MasqueNetwork) -> None:
         super().__init__()
-        self.network = network
-        settings = network.settings
-        if settings.encoder != "joint" or not settings.decoder_layers or network.pointer.support.input_words:
+        fixed = network.settings.decoder_layers and not network.pointer.support.input_words
+        if not isinstance(network.reader, JointReader) or not fixed:
             raise WherefromError("only a joint network with a decoder and a fixed vocabulary can be taken apart")
-        self.inputs = (
-            "question",
-            "question_mask",
-            *SEQUENCE,
-            *((f"answer_{name}" for name in SEQUENCE) if settings.answer_source else ()),
-            *(("given",) if settings.ranker in ("given", "gold") else ()),
-        )
-        self.outputs = ("score", "log_beta", "answerable", *(f"{name}_states" for name in settings.sources))
+        self.encoder = network.reader.pretrained
+        self.adapt = network.reader.adapt
 
-    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """In the order of `inputs`, to the order of `outputs`."""
-        by_name = dict(zip(self.inputs, inputs, strict=True))
-        reading = Reading(
-            by_name["question"],
-            by_name["question_mask"],
-            Sequences(*(by_name[name] for name in SEQUENCE)),
-            by_name.get("given"),
-            Sequences(*(by_name[f"answer_{name}"] for name in SEQUENCE)) if "answer_tokens" in by_name else None,
-        )
-        memory = self.network.encode(reading)
-        states = [source.states for source in memory.sources]
-        return memory.ranking.score, memory.ranking.log_beta, memory.answerable, *states
+    def forward(self, words: Tensor, mask: Tensor, types: Tensor) -> Tensor:
+        states: Tensor = self.adapt(self.encoder.states_of(words, mask, types)[-1])
+        return states
+
+
+class FlatJudge(nn.Module):
+    """`MasqueNetwork.judge`: the first state of every passage, to how relevant each is and the logit of P(a)."""
+
+    inputs = ("first", "real")
+    outputs = ("score", "log_beta", "answerable")
+
+    def __init__(self, network: MasqueNetwork) -> None:
+        super().__init__()
+        if network.settings.ranker in ("given", "gold"):
+            raise WherefromError(f"ranker={network.settings.ranker} does not judge passages by itself")
+        self.network = network
+
+    def forward(self, first: Tensor, real: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """first: (batch, K, width); real: (batch, K)."""
+        ranking, answerable = self.network.judge(first, real)
+        return ranking.score, ranking.log_beta, answerable
 
 
 class FlatBegin(nn.Module):
@@ -73,14 +75,21 @@ class FlatBegin(nn.Module):
 
 
 class FlatStep(nn.Module):
-    """`decode_step`: a token and the cache, to the step's probabilities by where they come from, and the next cache."""
+    """`decode_step`: a word and the cache, to the step's probabilities by where they come from, and the next cache.
+
+    The vocabulary's part has a column for each word of `Support.listed`.
+    """
 
     def __init__(self, network: MasqueNetwork) -> None:
         super().__init__()
+        if not isinstance(network.decoder, TransformerDecoder):
+            raise WherefromError("core=rnn cannot be taken apart")
         self.network = network
+        # The right way round: what is turned around in a graph is not found when it is made smaller.
+        self.rows = nn.Parameter(network.pointer.rows(network.table()).detach().T.contiguous())  # (embedding, rows)
         names = network.settings.sources
         self.inputs = (
-            "token",
+            "word",
             "own_keys",
             "own_values",
             *(f"{name}_{part}" for name in names for part in ("states", "mask", "weight")),
@@ -91,14 +100,17 @@ class FlatStep(nn.Module):
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """In the order of `inputs`, to the order of `outputs`."""
-        token, own_keys, own_values, *rest = inputs
+        word, own_keys, own_values, *rest = inputs
         count = len(self.network.settings.sources)
         sources = tuple(_source(*rest[at : at + 3]) for at in range(0, 3 * count, 3))
-        cache = Cache((own_keys, own_values), tuple(rest[3 * count : -count]), tuple(rest[-count:]))
-        real = torch.ones_like(token[:, None], dtype=torch.bool)  # the ranking is in the weights by now
-        memory = Memory(sources, all_alike(real), torch.zeros_like(token, dtype=torch.float32), real)
-        step, cache = self.network.decode_step(memory, cache, token)
-        return step.vocabulary, *step.copied, *cache.own
+        given, keys = tuple(rest[3 * count : -count]), tuple(rest[-count:])
+        decoder, pointer = self.network.decoder, self.network.pointer
+        embedded = self.network.embed_words(word, decoder.written((own_keys, own_values)))
+        masks = [source.mask for source in sources]
+        states, own = decoder.step(embedded, (own_keys, own_values), given, masks)
+        logits = pointer.support.masked((pointer.inner(states) @ self.rows).float(), sources)
+        step = pointer.step_rows(pointer.mixed(states, sources, keys, logits), sources)
+        return step.vocabulary, *step.copied, *own
 
 
 def look_names(network: MasqueNetwork) -> list[str]:
@@ -118,7 +130,7 @@ def _source(states: Tensor, mask: Tensor | None = None, weight: Tensor | None = 
     return Source(states, tokens, mask, torch.zeros_like(states[:, :, 0]) if weight is None else weight, tokens)
 
 
-def to_onnx(module: FlatEncode | FlatBegin | FlatStep, example: Sequence[Tensor]) -> Any:
+def to_onnx(module: FlatRead | FlatJudge | FlatBegin | FlatStep, example: Sequence[Tensor]) -> Any:
     """The module as an ONNX program, every dimension of its inputs free but those of the network's own widths.
 
     example: inputs of sizes that are all different and above 1, so that the exporter takes none for another.
@@ -132,7 +144,7 @@ def to_onnx(module: FlatEncode | FlatBegin | FlatStep, example: Sequence[Tensor]
             dynamo=True,
             input_names=list(module.inputs),
             output_names=list(module.outputs),
-            dynamic_shapes=(tuple(shapes),),
+            dynamic_shapes=tuple(shapes) if isinstance(module, FlatRead | FlatJudge) else (tuple(shapes),),
             opset_version=20,
             verbose=False,
         )
@@ -145,6 +157,6 @@ def _free(name: str, tensor: Tensor) -> dict[int, Any]:
         return {1: Dim.AUTO, 3: Dim.AUTO}  # batch and places; layers, heads and widths are the network's
     if "_look_" in name:
         return {0: Dim.AUTO, 2: Dim.AUTO}
-    if name.endswith(("states", "copy_keys")):
+    if name in ("word", "words", "first") or name.endswith(("states", "copy_keys")):
         return {0: Dim.AUTO, 1: Dim.AUTO}
     return dict.fromkeys(range(tensor.dim()), Dim.AUTO)

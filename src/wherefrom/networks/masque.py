@@ -147,11 +147,7 @@ class MasqueNetwork(WritingNetwork):
     def _remember(self, reading: Reading, question: Tensor | None, passages: Tensor, answer: Tensor | None) -> Memory:
         """question: (batch, J, width), or none where it is read off the passages; passages: (batch, K, L, width)."""
         real = reading.passages.mask.any(dim=-1)  # (batch, K)
-        first = passages[:, :, 0]  # (batch, K, width)
-        ranking = self._rank(reading, first, real)
-        answerable = torch.zeros(len(real), device=real.device)
-        if self.classifier is not None:
-            answerable = self.classifier(first, real)
+        ranking, answerable = self.judge(passages[:, :, 0], real, reading.given)
         if question is None:
             question = question_states(passages, reading.question.shape[1], ranking.log_beta, real)
         sources = [Source.plain(question, reading.question, reading.question_mask)]
@@ -169,21 +165,31 @@ class MasqueNetwork(WritingNetwork):
         question, _, passages = memory.sources
         return memory._replace(sources=(question, answer_source(self.reader.read(answer), answer), passages))
 
-    def _rank(self, reading: Reading, first: Tensor, real: Tensor) -> Ranking:
+    def judge(self, first: Tensor, real: Tensor, given: Tensor | None = None) -> tuple[Ranking, Tensor]:
+        """How relevant the passages are, and the logit of P(a), (batch,); first: (batch, K, width), of each [CLS]."""
+        answerable = torch.zeros(len(real), device=real.device)
+        if self.classifier is not None:
+            answerable = self.classifier(first, real)
+        return self._rank(first, real, given), answerable
+
+    def _rank(self, first: Tensor, real: Tensor, given: Tensor | None) -> Ranking:
         kind = self.settings.ranker
         if self.ranker is not None:
             ranking: Ranking = self.ranker(first, real)
             return ranking
         if kind == "none":
             return all_alike(real)
-        if reading.given is None:
+        if given is None:
             raise WherefromError(f"ranker={kind} needs the passages' relevance to be given")
-        return from_labels(reading.given, real) if kind == "gold" else from_logits(reading.given.float(), real)
+        return from_labels(given, real) if kind == "gold" else from_logits(given.float(), real)
 
     # Writing
 
     def embed_written(self, tokens: Tensor, first: int) -> Tensor:
-        words = self.reader.word(tokens)
+        return self.embed_words(self.reader.word(tokens), first)
+
+    def embed_words(self, words: Tensor, first: int) -> Tensor:
+        """The same of words that were looked up already: (batch, steps, embedding)."""
         if self.highway is not None:
             words = self.highway(words)
         embedded: Tensor = self.embedding_dropout(self.embedding_norm(self.positions(words, first)))

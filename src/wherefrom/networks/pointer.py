@@ -160,6 +160,10 @@ class PointerGenerator(nn.Module):
         self, states: Tensor, sources: Sequence[Source], keys: Sequence[Tensor], table: Tensor | None = None
     ) -> Mixture:
         """states: (batch, steps, width); keys from `keys`; table: word embeddings (words, embedding), where tied."""
+        return self.mixed(states, sources, keys, self._logits(states, sources, table))
+
+    def mixed(self, states: Tensor, sources: Sequence[Source], keys: Sequence[Tensor], logits: Tensor) -> Mixture:
+        """The same with the logits of P^v given: (batch, steps, rows)."""
         copied: list[Tensor] = []
         contexts = [states]
         for attention, source, key in zip(self.copy, sources, keys, strict=True):
@@ -169,26 +173,32 @@ class PointerGenerator(nn.Module):
         parts = self.parts(torch.cat(contexts, dim=-1)).float()
         empty = [torch.zeros_like(parts[:, 0, 0], dtype=torch.bool), *(~source.mask.any(dim=1) for source in sources)]
         parts = parts.masked_fill(torch.stack(empty, dim=-1)[:, None], NEVER)  # nothing is copied from an empty source
-        return Mixture(self._logits(states, sources, table), tuple(copied), torch.log_softmax(parts, dim=-1))
+        return Mixture(logits, tuple(copied), torch.log_softmax(parts, dim=-1))
 
     def _logits(self, states: Tensor, sources: Sequence[Source], table: Tensor | None) -> Tensor:
-        inner = self.inner(states)
-        if self.output is not None:
-            logits = self.output(inner)
-        else:
-            assert table is not None, "tied output needs the word embeddings"
-            logits = functional.linear(inner, table[self.support.listed] if self.support.sliced else table)
+        logits = functional.linear(self.inner(states), self.rows(table))
         return self.support.masked(logits.float(), sources)
+
+    def rows(self, table: Tensor | None) -> Tensor:
+        """W2, a row for each word that has a logit, its own or of the word embeddings: (rows, embedding)."""
+        if self.output is not None:
+            return self.output.weight
+        assert table is not None, "tied output needs the word embeddings"
+        return table[self.support.listed] if self.support.sliced else table
 
     def step(self, mixture: Mixture, sources: Sequence[Source]) -> Step:
         """The probabilities of a mixture of one step."""
+        step = self.step_rows(mixture, sources)
+        return step._replace(vocabulary=self.support.spread(step.vocabulary))
+
+    def step_rows(self, mixture: Mixture, sources: Sequence[Source]) -> Step:
+        """The same with the vocabulary's part by rows, `Support.listed`: (batch, rows)."""
         parts = mixture.parts[:, 0].exp()  # (batch, 1 + sources)
-        vocabulary = self.support.spread(torch.softmax(mixture.vocabulary[:, 0], dim=-1))
         copied = tuple(
             parts[:, 1 + place, None] * alpha[:, 0].exp() * source.mask
             for place, (alpha, source) in enumerate(zip(mixture.copied, sources, strict=True))
         )
-        return Step(parts[:, :1] * vocabulary, copied)
+        return Step(parts[:, :1] * torch.softmax(mixture.vocabulary[:, 0], dim=-1), copied)
 
     def target_log_probability(
         self, mixture: Mixture, sources: Sequence[Source], target: Tensor

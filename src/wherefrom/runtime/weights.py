@@ -14,6 +14,7 @@ from wherefrom.errors import WherefromError
 
 if TYPE_CHECKING:
     import onnxruntime
+    from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
 CPU_LISTING = Path("/proc/cpuinfo")  # on Linux
@@ -27,7 +28,7 @@ class WeightsError(WherefromError):
 
 
 class Weights:
-    """A model's folder: model.onnx, tokenizer.json, settings.toml, provenance.json; read when asked for."""
+    """A model's folder: its graphs, tables, tokenizer.json, settings.toml, provenance.json; read when asked for."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,15 +52,27 @@ class Weights:
         except ValueError as error:
             raise self._broken(name, error) from error
 
+    def array(self, name: str) -> NDArray[Any]:
+        """A table of numbers beside the model; read from the disk where it is looked up."""
+        file = self.file(name)
+        import numpy
+
+        try:
+            found: NDArray[Any] = numpy.load(file, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise self._broken(name, error) from error
+        return found
+
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        file = self.file("tokenizer.json")
+        name = str(self.settings.get("tokenizer", "tokenizer.json"))  # one of another model's may do for this one
+        file = self.file(name)
         from tokenizers import Tokenizer
 
         try:
             tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:  # the library raises bare Exceptions
-            raise self._broken("tokenizer.json", error) from error
+            raise self._broken(name, error) from error
         return unbounded(tokenizer)
 
     def session(self, threads: int, name: str = "model.onnx") -> onnxruntime.InferenceSession:

@@ -69,7 +69,8 @@ data: {"question": {...}, "hits": [...], "candidates": [...], "answer": {...}, "
             "model": Trace,
             "description": "The trace; or, with `stream`, server-sent events: `hits` (after `retrieve`, and again "
             "after `rank`), `candidates`, `chance`, `words` (none where it declines, several where the answer is "
-            "written word by word) and `trace`, which is the last; or `error` with a problem document.",
+            "written word by word) and `trace`, which is the last and counts where its words differ; or `error` with a "
+            "problem document.",
             "content": {"text/event-stream": {"itemSchema": _EVENT, "example": EXAMPLE_EVENTS}},
         }
     },

@@ -57,7 +57,10 @@ class ChanceJudged:
 
 @dataclass(frozen=True, slots=True)
 class WordsWritten:
-    """The next words of the answer: all of them at once by a writer that quotes, a few at a time by one that writes."""
+    """The next words of the answer: all of them at once by a writer that quotes, one by one by one that writes.
+
+    Where the answer turns out not to keep to its sources another is told; the trace has it.
+    """
 
     words: tuple[Word, ...]
 
@@ -87,9 +90,14 @@ class Asked:
     tell: Callable[[Event], None]
     trace: Trace = field(init=False)
     wanted: bool = True
+    heard: list[Word] = field(default_factory=list)  # words that were told while the answer was being written
 
     def __post_init__(self) -> None:
         self.trace = Trace(self.question)
+
+    def hear(self, words: tuple[Word, ...]) -> None:
+        self.heard += words
+        self.tell(WordsWritten(words))
 
 
 class Engine:
@@ -206,17 +214,29 @@ class Engine:
         for asked in batch:
             asked.tell(CandidatesRead(asked.trace.candidates))
         for style, min_chance in dict.fromkeys((asked.style, asked.min_chance) for asked in batch):
+            alike = [a for a in batch if (a.style, a.min_chance) == (style, min_chance)]
+            self._tell(pipeline, alike, style, pipeline.min_chance if min_chance is None else min_chance)
 
-            def tell(traces: Sequence[Trace], style: Style = style, needed: float | None = min_chance) -> list[Trace]:
-                return pipeline.tell_many(traces, style, needed)
+    def _tell(self, pipeline: Pipeline, batch: Sequence[Asked], style: Style, needed: float) -> None:
+        """Judge and write; words are told as they are written."""
 
-            for asked in _step([a for a in batch if (a.style, a.min_chance) == (style, min_chance)], tell):
-                answer = asked.trace.answer
-                assert answer is not None
-                asked.tell(ChanceJudged(answer.chance, answer.declined, style))
-                if answer.words:
-                    asked.tell(WordsWritten(answer.words))
-                asked.tell(Finished(asked.trace))
+        def write(traces: Sequence[Trace]) -> list[Trace]:
+            asked_of = {id(asked.trace): asked for asked in batch}
+            asked = [asked_of[id(trace)] for trace in traces]
+            return pipeline.write_many(traces, style, needed, lambda number, words: asked[number].hear(words))
+
+        batch = _step(batch, lambda traces: pipeline.judge_many(traces, style))
+        for asked in batch:
+            assert asked.trace.answer is not None
+            chance = asked.trace.answer.chance
+            asked.tell(ChanceJudged(chance, chance < needed or not asked.trace.candidates, style))
+        for asked in _step(batch, write):
+            answer = asked.trace.answer
+            assert answer is not None
+            heard = len(asked.heard)
+            if answer.words[:heard] == tuple(asked.heard) and len(answer.words) > heard:
+                asked.tell(WordsWritten(answer.words[heard:]))
+            asked.tell(Finished(asked.trace))
 
     def _warm_up(self) -> None:
         """Load the networks before the first question, on a text that something is surely found for."""
@@ -224,8 +244,9 @@ class Engine:
             documents = self._library.documents(limit=1)
             passages = self._library.passages_of(documents[0].id) if documents else []
             if passages:
-                hit = Hit(passages[0], 0.0)
-                self._pipeline.answer_many([Question("", passages[0].text[:100])], [[hit]], "short")
+                asked, hits = [Question("", passages[0].text[:100])], [[Hit(passages[0], 0.0)]]
+                for style in ("short", "sentence"):  # the second may need a network of its own
+                    self._pipeline.answer_many(asked, hits, style, min_chance=0.0)
             self.warm = True
         except Exception as error:  # noqa: BLE001 - the thread must live; who asks is told what is wrong
             log.error("the pipeline cannot be warmed up (%s); questions will be told why", type(error).__name__)

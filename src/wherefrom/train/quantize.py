@@ -101,7 +101,7 @@ class _Eight:
         """x · W in whole numbers, then r; the scales of x and W are applied inside."""
         given, matrix, made = node.input[0], node.input[1], node.output[0]
         rows = self._quantized_rows(given)
-        whole, scale = _eight_bits(weight, axis=0)
+        whole, scale = eight_bits(weight, axis=0)
         inputs = [
             rows.whole,
             self._constant(f"{matrix}.whole", whole),
@@ -135,7 +135,7 @@ class _Eight:
     def _table(self, node: NodeProto, table: NDArray[numpy.float32]) -> None:
         """Looks up 8-bit rows and their scales."""
         name, at, made = node.input[0], node.input[1], node.output[0]
-        whole, scale = _eight_bits(table, axis=1)
+        whole, scale = eight_bits(table, axis=1)
         row = self._node("Gather", [self._constant(f"{name}.whole", whole), at], f"{made}.whole")
         unit = self._node("Cast", [row], f"{made}.unit", to=TensorProto.FLOAT)
         scales = self._node("Gather", [self._constant(f"{name}.scale", scale), at], f"{made}.scale")
@@ -150,7 +150,7 @@ class _Eight:
         return made
 
 
-def _eight_bits(values: NDArray[numpy.float32], axis: int) -> tuple[NDArray[numpy.int8], NDArray[numpy.float32]]:
+def eight_bits(values: NDArray[numpy.float32], axis: int) -> tuple[NDArray[numpy.int8], NDArray[numpy.float32]]:
     """Whole numbers from -127 to 127 and, for each column (axis 0) or row (axis 1), what one of them is worth."""
     scale = numpy.abs(values).max(axis=axis, keepdims=True) / 127
     scale = numpy.where(scale > 0, scale, 1).astype(numpy.float32)

@@ -225,13 +225,15 @@ class WriterMaker:
 
     def export(self) -> None:
         """The writer as graphs for run time, in 8 bits."""
-        from wherefrom.train.export_writer import WriterExport, export_writer, safe_words, texts_of
+        from tokenizers import Tokenizer
+
+        from wherefrom.train.export_writer import WriterExport, export_writer, safe_words, texts_in
 
         places = self._places
         task = self._task(self._settings.writer, self._needed(places.synthetic, "augment"))
         self._needed(places.writer / MODEL, "writer")
         network = trained(task, places.writer)
-        safe = safe_words(self._tokenizer(), network, texts_of([texts_beside(places.material)]))
+        safe = safe_words(Tokenizer.from_file(str(self._tokenizer())), texts_in(texts_beside(places.material)))
         provenance: dict[str, Any] = {
             "model": "writer",
             "writer": _read_json(places.writer / PROVENANCE),

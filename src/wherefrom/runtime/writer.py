@@ -1,0 +1,434 @@
+"""The writer network at work: it reads a question with passages, says which are relevant, and writes from them.
+
+Ranking, judging and writing share a session, and what it has read it remembers for a while: the pass is paid once.
+The words are looked up in one table outside of the graphs, since reading and writing both need it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from wherefrom.errors import SettingsError
+from wherefrom.runtime.weights import Weights
+from wherefrom.types import Passage
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+    from tokenizers import Encoding
+
+    from wherefrom.runtime.copying import Places, Text, Vocabulary
+    from wherefrom.runtime.search import SearchSettings, Written
+
+    Floats = NDArray[numpy.float32]
+
+_REMEMBERED = 64  # readings, about 300 kB each; always at least those of the last call, which the next stages ask for
+_MOST_SHORT = 64  # tokens of a short answer
+_LEAST_PASSAGE = 32  # tokens that are left for the passage, whatever the question's length
+
+
+@dataclass(frozen=True, slots=True)
+class Short:
+    """A short answer to be told: characters of one of the passages."""
+
+    passage: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What an answer is written from."""
+
+    question: str
+    passages: tuple[Passage, ...]
+    short: Short | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the network says of a question and its passages."""
+
+    relevance: tuple[float, ...]  # beta of each passage, from 0 to 1
+    answerable: float  # P(a)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What was written for one task, that to be told first in front; a token's place is one of `places`."""
+
+    written: tuple[Written, ...]
+    places: Places
+
+
+@dataclass(frozen=True, slots=True)
+class _Sequence:
+    """`[CLS] question [SEP] title [SEP] passage [SEP]`, or the same with a short answer and no title."""
+
+    tokens: tuple[int, ...]
+    asked: int  # tokens of the question
+    first: int  # where the part to copy begins
+    offsets: tuple[tuple[int, int], ...]  # characters of that part's tokens
+
+    @property
+    def copied(self) -> slice:
+        return slice(self.first, self.first + len(self.offsets))
+
+
+class WriterSession:
+    """Reads in small batches of similar length, one thread each, and writes each question's answer in a thread.
+
+    Questions are written for one by one, not as rows of one batch: what they look at differs in length, so that rows
+    would mostly share padding; and an answer alone is the very same as beside others.
+    """
+
+    batch_tokens = 256  # padding included, as the reader's
+
+    def __init__(self, weights: Weights, threads: int) -> None:
+        self.weights = weights
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._sessions: dict[str, InferenceSession] = {}
+        self._workers: ThreadPoolExecutor | None = None
+        self._remembered: OrderedDict[_Sequence, Floats] = OrderedDict()
+
+    @property
+    def styles(self) -> tuple[str, ...]:
+        return tuple(name for name in ("short", "sentence", "narrative") if name in self.weights.settings)
+
+    def piece(self, token: int) -> str:
+        """A token as the vocabulary has it: `##` before one that continues a word."""
+        return self.weights.tokenizer.id_to_token(token) or ""
+
+    # Judging
+
+    def judge(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[Judged]:
+        """How relevant each passage is, and the chance that they answer the question."""
+        pairs = [
+            [self._pair(question, passage, 0) for passage in found]
+            for question, found in zip(questions, passages, strict=True)
+        ]
+        states = self._read(pair for row in pairs for pair in row)
+        return [self._judged([states[pair] for pair in row])[0] for row in pairs]
+
+    def _judged(self, read: Sequence[Floats]) -> tuple[Judged, Floats]:
+        """The judgement, and log beta of each passage."""
+        import numpy
+
+        if not read:
+            return Judged((), 0.0), numpy.zeros(0, numpy.float32)
+        first = numpy.stack([states[0] for states in read])[None]  # (1, K, width)
+        given = {"first": first, "real": numpy.ones(first.shape[:2], bool)}
+        _, log_beta, answerable = self._session("judge").run(None, given)
+        chance = 1.0 / (1.0 + numpy.exp(-float(answerable[0])))
+        return Judged(tuple(numpy.exp(log_beta[0]).tolist()), float(chance)), log_beta[0]
+
+    # Writing
+
+    def write(
+        self,
+        tasks: Sequence[Task],
+        style: str,
+        settings: SearchSettings,
+        heard: Callable[[int, Written, Places], None] | None = None,
+    ) -> list[Answers]:
+        """Several answers a task, `settings.beam` at most. With a beam of one, `heard` is told after every token."""
+        if style not in self.styles:
+            raise SettingsError(f"{style} is not a style of this writer; it knows {', '.join(self.styles)}")
+        first = int(self.weights.settings[style])
+        sequences = [self._sequences(task) for task in tasks]
+        states = self._read(sequence for row in sequences for sequence in row)
+
+        def one(number: int) -> Answers:
+            tell = None if heard is None else partial(heard, number)
+            return self._write_one(tasks[number], sequences[number], states, first, settings, tell)
+
+        return list(self._pool().map(one, range(len(tasks))))
+
+    def _write_one(
+        self,
+        task: Task,
+        sequences: Sequence[_Sequence],
+        states: Mapping[_Sequence, Floats],
+        style: int,
+        settings: SearchSettings,
+        heard: Callable[[Written, Places], None] | None,
+    ) -> Answers:
+        from wherefrom.runtime.copying import places_of
+        from wherefrom.runtime.search import Search, chosen
+
+        told, *pairs = sequences
+        judged, log_beta = self._judged([states[pair] for pair in pairs])
+        places = places_of(self._texts(task, told, pairs), self._forbidden)
+        sources = self._sources(told, pairs, states, log_beta)
+        tell = None if heard is None else lambda written: heard(written, places)
+        settings = replace(settings, max_tokens=min(settings.max_tokens, int(self.weights.settings["max_written"])))
+        search = Search(places, self._vocabulary, int(self.weights.settings["end"]), settings)
+        found = search.run(_Decoder(self, sources).step, style, tell)
+        return Answers(tuple(chosen(found, judged.answerable, settings)), places)
+
+    def _sources(
+        self, told: _Sequence, pairs: Sequence[_Sequence], states: Mapping[_Sequence, Floats], log_beta: Floats
+    ) -> list[_Source]:
+        """What the decoder looks at: the places that can be copied, and nothing else."""
+        import numpy
+
+        read = [states[pair] for pair in pairs]
+        asked = pairs[0].asked if pairs else 0
+        share = numpy.exp(log_beta - log_beta.max()) if pairs else log_beta
+        share = (share / share.sum()).astype(numpy.float32)
+        nothing = numpy.zeros((0, int(self.weights.settings["width"])), numpy.float32)
+        found = {
+            # The question has states beside every passage; they count as much as the passage does.
+            "question": numpy.einsum("k,kjd->jd", share, numpy.stack([r[1 : asked + 1] for r in read]))
+            if pairs
+            else nothing,
+            "answer": states[told][told.copied],
+            "passages": numpy.concatenate([nothing, *(states[pair][pair.copied] for pair in pairs)]),
+        }
+        weight = numpy.repeat(log_beta, [len(pair.offsets) for pair in pairs]) if pairs else log_beta
+        empty = states[told][:1]
+        return [
+            _Source(name, found[name], weight if name == "passages" else None, empty)
+            for name in self.weights.settings["sources"]
+        ]
+
+    def _texts(self, task: Task, told: _Sequence, pairs: Sequence[_Sequence]) -> list[Text]:
+        """The sources' texts, in the order of their places."""
+        from wherefrom.runtime.copying import ANSWER, PASSAGE, QUESTION, Text
+
+        asked = self._encoded(task.question)
+        count = pairs[0].asked if pairs else 0
+        texts = [Text(QUESTION, -1, task.question, asked.ids[:count], asked.offsets[:count])]
+        if task.short is not None and "answer" in self.weights.settings["sources"]:
+            short = task.short
+            text = task.passages[short.passage].text
+            # Only its own characters: of a word that the answer has a part of, that part is whole.
+            shown = " " * short.start + text[short.start : short.end]
+            texts.append(Text(ANSWER, short.passage, shown, told.tokens[told.copied], told.offsets))
+        for number, (passage, pair) in enumerate(zip(task.passages, pairs, strict=True)):
+            texts.append(Text(PASSAGE, number, passage.text, pair.tokens[pair.copied], pair.offsets))
+        return texts
+
+    # Sequences
+
+    def _sequences(self, task: Task) -> list[_Sequence]:
+        """The short answer's, then those of the passages."""
+        at = {task.short.passage: task.short.start} if task.short is not None else {}
+        pairs = [self._pair(task.question, passage, at.get(number, 0)) for number, passage in enumerate(task.passages)]
+        return [self._told(task), *pairs]
+
+    def _pair(self, question: str, passage: Passage, around: int) -> _Sequence:
+        """Question, title and passage; of a long passage the part around a character."""
+        settings = self.weights.settings
+        separate = int(settings["separate"])
+        asked = self._asked(question)
+        named = self._encoded(passage.title).ids[: int(settings["max_title"])] if passage.title else []
+        head = [int(settings["classify"]), *asked, separate, *named, *([separate] if named else [])]
+        encoded = self._encoded(passage.text)
+        room = int(settings["max_tokens"]) - len(head) - 1
+        begin = 0
+        if (more := len(encoded.ids) - room) > 0 and around:
+            before = sum(end <= around for _, end in encoded.offsets)
+            begin = max(0, min(before - room // 2, more))
+        ids, offsets = encoded.ids[begin : begin + room], encoded.offsets[begin : begin + room]
+        return _Sequence((*head, *ids, separate), len(asked), len(head), tuple(offsets))
+
+    def _told(self, task: Task) -> _Sequence:
+        """Question and short answer, whose tokens are the passage's; without one, a single place of padding."""
+        settings = self.weights.settings
+        if task.short is None:
+            return _Sequence((), 0, 0, ())
+        encoded = self._encoded(task.passages[task.short.passage].text)
+        touched = [
+            (token, span)
+            for token, span in zip(encoded.ids, encoded.offsets, strict=True)
+            if span[0] < task.short.end and span[1] > task.short.start
+        ][:_MOST_SHORT]
+        asked = self._asked(task.question)
+        separate = int(settings["separate"])
+        head = (int(settings["classify"]), *asked, separate)
+        tokens = (*head, *(token for token, _ in touched), separate)
+        return _Sequence(tokens, len(asked), len(head), tuple(span for _, span in touched))
+
+    def _asked(self, question: str) -> list[int]:
+        settings = self.weights.settings
+        room = int(settings["max_tokens"]) - _LEAST_PASSAGE - int(settings["max_title"]) - 4
+        ids: list[int] = self._encoded(question).ids[: min(int(settings["max_question"]), room)]
+        return ids
+
+    def _encoded(self, text: str) -> Encoding:
+        return self.weights.tokenizer.encode(text, add_special_tokens=False)
+
+    # Reading
+
+    def _read(self, sequences: Iterable[_Sequence]) -> dict[_Sequence, Floats]:
+        """The states of each sequence, (length, width)."""
+        wanted = dict.fromkeys(sequences)
+        with self._lock:
+            known = {sequence: self._remembered[sequence] for sequence in wanted if sequence in self._remembered}
+        missing = [sequence for sequence in wanted if sequence not in known]
+        filled = [sequence for sequence in missing if sequence.tokens]
+        batches = in_batches(filled, lambda sequence: len(sequence.tokens), self.batch_tokens)
+        # What has no token sees only padding, and so has to be alone: others would give it more of that.
+        batches += [[sequence] for sequence in missing if not sequence.tokens]
+        for batch, read in zip(batches, self._pool().map(self._pass, batches), strict=True):
+            known |= {
+                # A copy: what is remembered must not keep the whole batch alive.
+                sequence: states[: max(len(sequence.tokens), 1)].copy()
+                for sequence, states in zip(batch, read, strict=True)
+            }
+        with self._lock:
+            for sequence in wanted:
+                self._remembered[sequence] = known[sequence]
+                self._remembered.move_to_end(sequence)
+            while len(self._remembered) > max(_REMEMBERED, len(wanted)):
+                self._remembered.popitem(last=False)
+        return known
+
+    def _pass(self, batch: Sequence[_Sequence]) -> Floats:
+        import numpy
+
+        length = max(len(batch[0].tokens), 1)  # the longest is the first
+        tokens = numpy.full((len(batch), length), int(self.weights.settings["padding"]), numpy.int64)
+        mask = numpy.zeros((len(batch), length), bool)
+        types = numpy.zeros((len(batch), length), numpy.int64)
+        for row, sequence in enumerate(batch):
+            tokens[row, : len(sequence.tokens)] = sequence.tokens
+            mask[row, : len(sequence.tokens)] = True
+            types[row, sequence.asked + 2 : len(sequence.tokens)] = 1
+        given = {"words": self.words(tokens), "mask": mask, "types": types}
+        states: Floats = self._session("encode").run(None, given)[0]
+        return states
+
+    # What is loaded when it is first needed
+
+    def words(self, tokens: NDArray[numpy.int64]) -> Floats:
+        """The vectors of these tokens: (..., width)."""
+        rows, scale = self._table
+        found: Floats = rows[tokens] * scale[tokens]
+        return found
+
+    @cached_property
+    def _table(self) -> tuple[NDArray[numpy.int8], Floats]:
+        return self.weights.array("words.npy"), self.weights.array("words.scale.npy")
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        import numpy
+
+        from wherefrom.runtime.copying import Vocabulary
+
+        tokenizer = self.weights.tokenizer
+        size = len(self._table[0])
+        listed = self.weights.array("vocabulary.npy").astype(numpy.int64)
+        pieces = [tokenizer.id_to_token(token) or "" for token in range(size)]
+        column = numpy.full(size, -1)
+        column[listed] = numpy.arange(len(listed))
+        return Vocabulary(
+            listed,
+            numpy.array(self.weights.array("safe.npy")),
+            numpy.array([pieces[token].startswith("##") for token in listed]),
+            column,
+            numpy.array([piece.removeprefix("##").isalpha() for piece in pieces]),
+        )
+
+    @cached_property
+    def _forbidden(self) -> tuple[int, ...]:
+        """Tokens with a meaning of their own, which a text may hold all the same."""
+        settings = self.weights.settings
+        return tuple(int(settings[name]) for name in ("padding", "classify", "separate", "end", *self.styles))
+
+    def _session(self, name: str) -> InferenceSession:
+        with self._lock:
+            if name not in self._sessions:
+                self._sessions[name] = self.weights.session(threads=1, name=f"{name}.onnx")
+            return self._sessions[name]
+
+    def _pool(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._workers is None:
+                self._workers = ThreadPoolExecutor(self._threads, thread_name_prefix="writer")
+            return self._workers
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A sequence that the decoder looks at."""
+
+    name: str
+    states: Floats  # (places, width)
+    weight: Floats | None  # (places,): log beta of the place's passage
+    empty: Floats  # (1, width): stands in for a source without places
+
+    def inputs(self) -> dict[str, Any]:
+        """What a step is given, as a batch of one; a source without places has one that is not looked at."""
+        import numpy
+
+        count = len(self.states)
+        weight = numpy.zeros(max(count, 1), numpy.float32) if self.weight is None or not count else self.weight
+        return {
+            f"{self.name}_states": (self.states if count else self.empty)[None],
+            f"{self.name}_mask": numpy.full((1, max(count, 1)), count > 0),
+            f"{self.name}_weight": weight[None].astype(numpy.float32),
+        }
+
+
+class _Decoder:
+    """Steps of one question's answer; what was worked out for the steps before is kept."""
+
+    def __init__(self, writer: WriterSession, sources: Sequence[_Source]) -> None:
+        import numpy
+
+        self._writer, self._sources = writer, sources
+        self._session = writer._session("step")
+        begin = writer._session("begin")
+        given = {name: value for source in sources for name, value in source.inputs().items()}
+        names = [output.name for output in begin.get_outputs()]
+        begun = begin.run(names, {name: given[name] for name in (i.name for i in begin.get_inputs())})
+        self._given = given | dict(zip(names, begun, strict=True))
+        settings = writer.weights.settings
+        heads = int(settings["heads"])
+        shape = (int(settings["decoder_layers"]), 1, heads, 0, int(settings["width"]) // heads)
+        self._own = (numpy.zeros(shape, numpy.float32), numpy.zeros(shape, numpy.float32))
+        self._by_rows = {1: self._given}
+
+    def step(self, tokens: NDArray[numpy.int64], parents: NDArray[numpy.int64] | None) -> tuple[Floats, Floats]:
+        """See `search.Step`."""
+        import numpy
+
+        if parents is not None and (len(parents) > 1 or self._own[0].shape[1] > 1):
+            self._own = (self._own[0][:, parents], self._own[1][:, parents])
+        rows = len(tokens)
+        if rows not in self._by_rows:
+            self._by_rows[rows] = {name: numpy.repeat(value, rows, axis=0) for name, value in self._given.items()}
+        given = self._by_rows[rows] | {
+            "word": self._writer.words(tokens[:, None]),
+            "own_keys": self._own[0],
+            "own_values": self._own[1],
+        }
+        vocabulary, *copied, keys, values = self._session.run(None, given)
+        self._own = (keys, values)
+        real = [part for source, part in zip(self._sources, copied, strict=True) if len(source.states)]
+        return vocabulary, numpy.concatenate(real or [vocabulary[:, :0]], axis=1)
+
+
+_Item = TypeVar("_Item")
+
+
+def in_batches(items: Sequence[_Item], length: Callable[[_Item], int], most: int) -> list[list[_Item]]:
+    """Items of similar length together, longest first, so that little is padded; `most` is the length of a batch."""
+    batches: list[list[_Item]] = []
+    for item in sorted(items, key=lambda item: -length(item)):
+        if batches and (len(batches[-1]) + 1) * length(batches[-1][0]) <= most:
+            batches[-1].append(item)
+        else:
+            batches.append([item])
+    return batches

@@ -1,0 +1,67 @@
+"""Whether an answer keeps to its sources: its content words, its names and numbers, the short answer it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wherefrom.text import FUNCTION_WORDS, NUMBER_WORDS, whole_words
+from wherefrom.types import Answer, Word, joined
+
+_ARTICLES = frozenset(("a", "an", "the"))
+
+
+def attested(answer: Answer) -> float:
+    """The share of the answer's content words that come from passages; 1 where there are none to attest."""
+    content = [word for word in answer.words if _content(word.text)]
+    return sum(word.source == "passage" for word in content) / len(content) if content else 1.0
+
+
+def _content(word: str) -> bool:
+    return any(map(str.isalnum, word)) and word.casefold() not in FUNCTION_WORDS
+
+
+def unattested(words: Sequence[Word], sources: Sequence[str]) -> list[str]:
+    """The names and numbers of an answer that none of the sources has.
+
+    A number has a digit or is written out; a name begins with a capital letter. The first word of a sentence has one
+    anyway: it must stand in a source in any case, or be of the vocabulary, which has no names.
+    """
+    text = joined(tuple(words))
+    known = {source[start:end] for source in sources for start, end in whole_words(source)}
+    plain = {word.casefold() for word in known}
+    opening = len(words[0].space + words[0].text) if words and words[0].source == "vocabulary" else 0
+    strange = []
+    for place, (start, end) in enumerate(whole_words(text)):
+        word = text[start:end]
+        counts = any(map(str.isdigit, word)) or word.casefold() in NUMBER_WORDS
+        named = word[:1].isupper() and not (place == 0 and (start < opening or word.casefold() in plain))
+        if (counts and word.casefold() not in plain) or (named and word not in known):
+            strange.append(word)
+    return strange
+
+
+def echoes(words: Sequence[Word], sources: Sequence[str]) -> bool:
+    """Whether words come twice in a row that do so in no source: `Garden Garden`, but not `Duran Duran`."""
+    told = _plain(joined(tuple(words)))
+    twice = [
+        told[at : at + 2 * count]
+        for count in range(1, len(told) // 2 + 1)
+        for at in range(len(told) - 2 * count + 1)
+        if told[at : at + count] == told[at + count : at + 2 * count]
+    ]
+    return any(not any(_in_a_row(_plain(source), phrase) for source in sources) for phrase in twice)
+
+
+def tells(text: str, short: str) -> bool:
+    """Whether a text has the words of a short answer in a row; case, signs and articles do not count."""
+    wanted = [word for word in _plain(short) if word not in _ARTICLES]
+    said = [word for word in _plain(text) if word not in _ARTICLES]
+    return _in_a_row(said, wanted) if wanted else short.strip().casefold() in text.casefold()
+
+
+def _plain(text: str) -> list[str]:
+    return [text[start:end].casefold() for start, end in whole_words(text)]
+
+
+def _in_a_row(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    return any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1))
