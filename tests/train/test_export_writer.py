@@ -24,6 +24,7 @@ from wherefrom.networks.masque import MasqueNetwork, Reading, Sequences  # noqa:
 from wherefrom.runtime.search import SearchSettings  # noqa: E402
 from wherefrom.runtime.weights import Weights  # noqa: E402
 from wherefrom.runtime.writer import Short, Task, WriterSession  # noqa: E402
+from wherefrom.write.marks import WrittenStyle  # noqa: E402
 from wherefrom.train.export_writer import WriterExport, export_writer, loaded, safe_words, texts_in  # noqa: E402
 from wherefrom.types import Passage  # noqa: E402
 
@@ -77,7 +78,7 @@ def reading(task: Task) -> Reading:
     begins = [len(asked) + 2] * len(texts)
     pairs = [[MARKS.classify, *asked, MARKS.separate, *text, MARKS.separate] for text in texts]
     flat = tiny_writer.sequences(pairs, begins)
-    answer: list[int] = []
+    answer = [MARKS.classify, *asked, MARKS.separate]
     if task.short is not None:
         text = task.passages[task.short.passage].text[task.short.start : task.short.end]
         answer = [MARKS.classify, *asked, MARKS.separate, *tokenizer.encode(text).ids, MARKS.separate]
@@ -97,8 +98,10 @@ def test_writes_as_torch_does(whole: WriterSession, network: MasqueNetwork, task
     settings = DecodingSettings(beam=beam, max_tokens=12, block_ngrams=4)
     with torch.no_grad():
         memory = network.encode(reading(task)).packed()
-        (expected,) = beams(network, memory, torch.tensor([MARKS.sentence]), network.settings.words, settings)
-    found = whole.write([task], "sentence", SearchSettings(beam=beam, max_tokens=12))[0].written
+        style: WrittenStyle = "short" if task.short is None else "sentence"  # as it has learnt
+        first = torch.tensor([MARKS.style(style)])
+        (expected,) = beams(network, memory, first, network.settings.words, settings)
+    found = whole.write([task], style, SearchSettings(beam=beam, max_tokens=12))[0].written
     assert {tuple(c.token for c in one.tokens) for one in found} <= {one.tokens for one in expected}
     assert tuple(c.token for c in max(found, key=lambda one: one.score).tokens) == expected[0].tokens
     by_tokens = {one.tokens: one for one in expected}

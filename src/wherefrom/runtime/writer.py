@@ -242,19 +242,18 @@ class WriterSession:
         return _Sequence((*head, *ids, separate), len(asked), len(head), tuple(offsets))
 
     def _told(self, task: Task) -> _Sequence:
-        """Question and short answer, whose tokens are the passage's; without one, a single place of padding."""
+        """Question and short answer, whose tokens are the passage's; without one, the question alone."""
         settings = self.weights.settings
+        asked, separate = self._asked(task.question), int(settings["separate"])
+        head = (int(settings["classify"]), *asked, separate)
         if task.short is None:
-            return _Sequence((), 0, 0, ())
+            return _Sequence(head, len(asked), len(head), ())
         encoded = self._encoded(task.passages[task.short.passage].text)
         touched = [
             (token, span)
             for token, span in zip(encoded.ids, encoded.offsets, strict=True)
             if span[0] < task.short.end and span[1] > task.short.start
         ][:_MOST_SHORT]
-        asked = self._asked(task.question)
-        separate = int(settings["separate"])
-        head = (int(settings["classify"]), *asked, separate)
         tokens = (*head, *(token for token, _ in touched), separate)
         return _Sequence(tokens, len(asked), len(head), tuple(span for _, span in touched))
 
@@ -275,14 +274,11 @@ class WriterSession:
         with self._lock:
             known = {sequence: self._remembered[sequence] for sequence in wanted if sequence in self._remembered}
         missing = [sequence for sequence in wanted if sequence not in known]
-        filled = [sequence for sequence in missing if sequence.tokens]
-        batches = in_batches(filled, lambda sequence: len(sequence.tokens), self.batch_tokens)
-        # What has no token sees only padding, and so has to be alone: others would give it more of that.
-        batches += [[sequence] for sequence in missing if not sequence.tokens]
+        batches = in_batches(missing, lambda sequence: len(sequence.tokens), self.batch_tokens)
         for batch, read in zip(batches, self._pool().map(self._pass, batches), strict=True):
             known |= {
                 # A copy: what is remembered must not keep the whole batch alive.
-                sequence: states[: max(len(sequence.tokens), 1)].copy()
+                sequence: states[: len(sequence.tokens)].copy()
                 for sequence, states in zip(batch, read, strict=True)
             }
         with self._lock:
@@ -296,7 +292,7 @@ class WriterSession:
     def _pass(self, batch: Sequence[_Sequence]) -> Floats:
         import numpy
 
-        length = max(len(batch[0].tokens), 1)  # the longest is the first
+        length = len(batch[0].tokens)  # the longest is the first
         tokens = numpy.full((len(batch), length), int(self.weights.settings["padding"]), numpy.int64)
         mask = numpy.zeros((len(batch), length), bool)
         types = numpy.zeros((len(batch), length), numpy.int64)
@@ -366,17 +362,17 @@ class _Source:
     name: str
     states: Floats  # (places, width)
     weight: Floats | None  # (places,): log beta of the place's passage
-    empty: Floats  # (1, width): stands in for a source without places
+    empty: Floats  # (1, width), of [CLS], which is never written: stands in for a source without places
 
     def inputs(self) -> dict[str, Any]:
-        """What a step is given, as a batch of one; a source without places has one that is not looked at."""
+        """What a step is given, as a batch of one."""
         import numpy
 
         count = len(self.states)
         weight = numpy.zeros(max(count, 1), numpy.float32) if self.weight is None or not count else self.weight
         return {
             f"{self.name}_states": (self.states if count else self.empty)[None],
-            f"{self.name}_mask": numpy.full((1, max(count, 1)), count > 0),
+            f"{self.name}_mask": numpy.full((1, max(count, 1)), True),
             f"{self.name}_weight": weight[None].astype(numpy.float32),
         }
 
