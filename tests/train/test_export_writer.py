@@ -21,6 +21,7 @@ from train.letters import MARKS, letters_tokenizer  # noqa: E402
 from wherefrom.errors import SettingsError, WherefromError  # noqa: E402
 from wherefrom.networks.decoding import DecodingSettings, beams  # noqa: E402
 from wherefrom.networks.masque import MasqueNetwork, Reading, Sequences  # noqa: E402
+from wherefrom.origin import file_hash  # noqa: E402
 from wherefrom.runtime.search import SearchSettings  # noqa: E402
 from wherefrom.runtime.weights import Weights  # noqa: E402
 from wherefrom.runtime.writer import Short, Task, WriterSession  # noqa: E402
@@ -101,7 +102,7 @@ def test_writes_as_torch_does(whole: WriterSession, network: MasqueNetwork, task
         style: WrittenStyle = "short" if task.short is None else "sentence"  # as it has learnt
         first = torch.tensor([MARKS.style(style)])
         (expected,) = beams(network, memory, first, network.settings.words, settings)
-    found = whole.write([task], style, SearchSettings(beam=beam, max_tokens=12))[0].written
+    found = whole.write([task], style, SearchSettings(beam=beam, max_tokens=12, echo=True))[0].written
     assert {tuple(c.token for c in one.tokens) for one in found} <= {one.tokens for one in expected}
     assert tuple(c.token for c in max(found, key=lambda one: one.score).tokens) == expected[0].tokens
     by_tokens = {one.tokens: one for one in expected}
@@ -157,7 +158,9 @@ def test_everything_is_there(tiny_writer_weights: Path) -> None:
     tables = {"words.npy", "words.scale.npy", "vocabulary.npy", "safe.npy"}
     rest = {"tokenizer.json", "settings.toml", "provenance.json"}
     assert names == {*(f"{name}.onnx" for name in GRAPHS), *tables, *rest}
-    assert json.loads((tiny_writer_weights / "provenance.json").read_text()) == {"made": "for tests"}
+    provenance = json.loads((tiny_writer_weights / "provenance.json").read_text())
+    assert provenance["made"] == "for tests"
+    assert provenance["files"] == {name: file_hash(tiny_writer_weights / name) for name in names - {"provenance.json"}}
 
 
 class TestTokenizerElsewhere:

@@ -19,7 +19,7 @@ from train.contract import TaskContract
 from train.tiny_articles import SENTENCES, library, write_squad
 from wherefrom.config import Settings, resolve
 from wherefrom.data import squad
-from wherefrom.errors import SettingsError
+from wherefrom.errors import NotFound, SettingsError
 from wherefrom.features.candidates import GROUPS, names
 from wherefrom.library import Library
 from wherefrom.runtime.weights import SHIPPED
@@ -185,7 +185,7 @@ def test_ablations_leave_out_groups_features_and_choices_one_at_a_time() -> None
 
 
 def test_the_shipped_recipe_needs_no_tagger() -> None:
-    assert recipe_of().task == RankQASettings(groups=NO_TAGS)
+    assert recipe_of().task == RankQASettings(groups=NO_TAGS, reg="l1")
 
 
 # From a library to weights.
@@ -271,12 +271,14 @@ def test_a_re_ranker_learns_from_some_articles_and_is_measured_on_others(tmp_pat
 @pytest.mark.skipif(not (SHIPPED / "tagger").exists(), reason="ablations look at tags, and no tagger is shipped")
 def test_ablations_are_measured_beside_each_other(tmp_path: Path, data: Path) -> None:
     made = maker(tmp_path, data)
-    made.make(["candidates", "measure", "ablate"])
+    made.make(["candidates", "measure", "ablate"], ["without-aggregation", "without-tags", "top-k-4", "rankqa"])
     measured = json.loads((tmp_path / "out" / "measured.json").read_text())
     ablations = json.loads((tmp_path / "out" / "ablations.json").read_text())
     assert ablations["variants"]["rankqa"]["em"] == measured["rankqa"]["em"]
     assert ablations["variants"]["all-features"]["against all features"]["em"] == {"difference": 0.0, "p": 1.0}
-    assert {"without-aggregation", "without-tags", "top-k-4"} <= set(ablations["variants"])
+    assert list(ablations["variants"]) == ["all-features", "without-tags", "without-aggregation", "top-k-4", "rankqa"]
+    with pytest.raises(NotFound, match=r"no ablation 'top-k-5'; there are all-features, without-retrieval"):
+        made.make(["ablate"], ["top-k-5"])
 
 
 def test_swapped_halves_learn_from_what_is_else_measured_on(tmp_path: Path, data: Path) -> None:

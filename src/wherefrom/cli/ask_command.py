@@ -124,7 +124,7 @@ def _copied(answer: Answer, passage: Passage) -> list[Span]:
     ranges: list[Span] = []
     for start, end in places:
         if ranges and not passage.text[ranges[-1][1] : start].strip():
-            ranges[-1] = (ranges[-1][0], end)
+            ranges[-1] = (ranges[-1][0], max(ranges[-1][1], end))
         else:
             ranges.append((start, end))
     telling = [(a, b) for a, b in ranges if passage.text[a:b].casefold() not in FUNCTION_WORDS]

@@ -124,12 +124,14 @@ def drqa(
               help="A TOML file with sections task and loop [default: that of the shipped re-ranker].")  # fmt: skip
 @click.option("--stage", type=click.Choice(_RANKQA_STAGES), default="all", show_default=True,
               help="Only this stage; all does not ablate.")  # fmt: skip
+@click.option("--variant", "variants", multiple=True, metavar="NAME",
+              help="Only this ablation, such as top-k-10; may be given again.")  # fmt: skip
 @click.option("--swap", is_flag=True,
               help="Learn from the articles that are else measured on: every figure a second time.")  # fmt: skip
 @library_options
 def rankqa(
-    data: Path, out: Path, every: int, recipe_file: Path | None, stage: str, swap: bool, library: str | None,
-    toml: Path | None, overrides: tuple[str, ...],
+    data: Path, out: Path, every: int, recipe_file: Path | None, stage: str, variants: tuple[str, ...], swap: bool,
+    library: str | None, toml: Path | None, overrides: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Make a re-ranker for the answers of a reader: candidates, training, figures.
 
@@ -145,7 +147,8 @@ def rankqa(
     opened = Library(named(library), rankqa_make.reading(settings(toml, overrides)))
     maker = rankqa_make.RankQAMaker(recipe, data, opened, out, every, swap, say=click.echo)
     try:
-        maker.make([name for name in rankqa_make.STAGES if stage == name or (stage == "all" and name != "ablate")])
+        wanted = [name for name in rankqa_make.STAGES if stage == name or (stage == "all" and name != "ablate")]
+        maker.make(wanted, variants)
     except KeyboardInterrupt:
         click.echo(f"stopped; all that was saved is in {out}, and the same command goes on from there", err=True)
         raise

@@ -105,7 +105,9 @@ def export_writer(
         "width": made.width,
     }
     (out / "settings.toml").write_text(tomli_w.dumps(read), encoding="utf-8")
-    (out / "provenance.json").write_text(json.dumps(provenance, indent=2) + "\n", encoding="utf-8")
+    names = ("*.onnx", "*.npy", "settings.toml", "tokenizer.json")
+    hashes = {file.name: file_hash(file) for name in names for file in sorted(out.glob(name))}
+    (out / "provenance.json").write_text(json.dumps({**provenance, "files": hashes}, indent=2) + "\n", encoding="utf-8")
 
 
 def graphs(network: MasqueNetwork) -> Iterator[tuple[str, Any, list[Tensor]]]:

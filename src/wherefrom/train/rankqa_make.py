@@ -30,6 +30,7 @@ from wherefrom.config import Settings, read_toml, updated
 from wherefrom.data import squad
 from wherefrom.data.opening import split_file
 from wherefrom.durable import write_text
+from wherefrom.errors import NotFound
 from wherefrom.features.candidates import GROUPS
 from wherefrom.features.tags import Tagger
 from wherefrom.library import Library
@@ -105,13 +106,13 @@ class RankQAMaker:
         self._tagger = tagger or Weights.named("tagger")
         self._say = say
 
-    def make(self, stages: Sequence[Stage] = STAGES) -> None:
-        """Run stages, in their order."""
+    def make(self, stages: Sequence[Stage] = STAGES, only: Sequence[str] = ()) -> None:
+        """Run stages, in their order; `only` names ablations, else it is all of them."""
         made: dict[Stage, Callable[[], object]] = {
             "candidates": self.candidates,
             "train": self.train,
             "measure": self.measure,
-            "ablate": self.ablate,
+            "ablate": lambda: self.ablate(only),
         }
         for stage in STAGES:
             if stage in stages:
@@ -160,10 +161,14 @@ class RankQAMaker:
         )
         return result
 
-    def ablate(self) -> dict[str, Any]:
+    def ablate(self, only: Sequence[str] = ()) -> dict[str, Any]:
         """The same measurement with all features, without groups of them, without single ones, with other choices."""
+        known = list(variants_of(self._recipe))
+        for name in only:
+            if name not in {variant.name for variant in known}:
+                raise NotFound(f"there is no ablation '{name}'; there are {', '.join(one.name for one in known)}")
+        variants = [known[0], *(variant for variant in known[1:] if not only or variant.name in only)]
         fitting, measuring = self._halves(tagged=True)
-        variants = list(variants_of(self._recipe))
         read = figures(measuring, [0 if len(asked.exact) else -1 for asked in measuring])
         whole: Figures | None = None
         rows: dict[str, Any] = {}
