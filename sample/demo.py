@@ -1,4 +1,4 @@
-"""Indexes the sample library and answers five of its questions, the last of which it cannot know."""
+"""Indexes the sample library and answers five of its questions, the last of which it cannot know; one in a sentence."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def main(library: str) -> None:
     questions = {row["id"]: row["question"] for row in map(json.loads, lines)}
     for id in ASKED:
         run("ask", questions[id], "--library", library)
+    run("ask", "--style", "sentence", questions[ASKED[0]], "--library", library)
     print(f'\nAsk your own: .venv/bin/wherefrom ask --library {library} "..."')
 
 
