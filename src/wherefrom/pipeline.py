@@ -294,7 +294,7 @@ def _rankqa_reranker(settings: Settings) -> _Reranking:
     from wherefrom.rerank.rankqa import RankQAReranker
     from wherefrom.runtime.weights import Weights
 
-    weights, tagger = Weights.named(settings.rerank.weights), Weights.named("tagger")
+    weights, tagger = Weights.named(settings.rerank.weights), Weights.named(settings.runtime.tagger)
     return RankQAReranker(weights, Tagger(tagger), settings.read.kind), (weights.folder, tagger.folder)
 
 
