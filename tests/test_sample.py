@@ -81,7 +81,7 @@ def test_most_questions_find_their_document_first(library: Library, questions: l
     assert first >= 0.85 * len(asked)
 
 
-def test_the_demo_answers_four_questions_and_declines_the_fifth(tmp_path: Path) -> None:
+def test_the_demo_answers_four_questions_declines_the_fifth_and_writes_a_sentence(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(SAMPLE / "demo.py"), str(tmp_path / "library")],
         capture_output=True,
@@ -89,11 +89,12 @@ def test_the_demo_answers_four_questions_and_declines_the_fifth(tmp_path: Path) 
         timeout=120,
         check=True,
     )
-    assert done.stdout.count("$ wherefrom ask") == 5
-    assert done.stdout.count("\nfrom ") == 4
+    assert done.stdout.count("$ wherefrom ask") == 6
+    assert done.stdout.count("\nfrom ") == 5
     assert done.stdout.count("I don't know.") == 1
     for answer in ("Harald Jäger", "oleuropein", "up to five", "figure-of-eight"):
         assert answer in done.stdout
+    assert "\nHarald Jäger opened the gate at Bornholmer Straße.\n" in done.stdout
 
 
 def test_pdf_and_docx_say_what_their_sources_say(library: Library) -> None:

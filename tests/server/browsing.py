@@ -57,7 +57,8 @@ def site(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 def library_at(path: Path) -> Library:
     """A library whose answers are the same whatever the default pipeline is, and need no weights."""
-    return Library(path, resolve(overrides=("rank.kind=none", "read.kind=sentence", "judge.kind=lexical")))
+    plain = ("rank.kind=none", "read.kind=sentence", "judge.kind=lexical", "write.kind=verbatim")
+    return Library(path, resolve(overrides=plain))
 
 
 @contextmanager
