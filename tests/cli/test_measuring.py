@@ -129,7 +129,7 @@ def test_reproduce_lists_reported_beside_measured(tmp_path: Path) -> None:
 
 
 def test_a_row_whose_system_does_not_exist_is_refused(tmp_path: Path) -> None:
-    done = run("reproduce", "rankqa", "--runs", tmp_path)
+    done = run("reproduce", "masque", "--runs", tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.rglob("*.json"))

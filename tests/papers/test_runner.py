@@ -209,7 +209,9 @@ def test_without_something_that_runs_rows_nothing_is_made_up(paper: Paper, runs:
 
 
 def test_every_shipped_row_is_refused_as_long_as_its_settings_are_planned(runs: Path) -> None:
-    for found in papers():
+    waiting = [found for found in papers() if found.slug != "rankqa"]  # its systems are there
+    assert len(waiting) == len(papers()) - 1
+    for found in waiting:
         with pytest.raises(RunRefused, match="do not exist"):
             reproduce(found, None, runs, Scripted())
         for row in found.rows:
@@ -218,6 +220,15 @@ def test_every_shipped_row_is_refused_as_long_as_its_settings_are_planned(runs: 
             if row.recipe:
                 assert all(name in str(raised.value) for name in row.recipe.planned)
     assert not runs.exists()
+
+
+def test_the_rows_of_rankqa_wait_for_nothing() -> None:
+    (found,) = [paper for paper in papers() if paper.slug == "rankqa"]
+    for row in found.rows:
+        assert row.recipe is not None
+        assert not row.recipe.planned
+        assert row.recipe.settings.read.kind == "drqa"
+        assert row.recipe.settings.retrieve.kind == "tfidf"
 
 
 def test_no_runs_are_no_results(paper: Paper, runs: Path) -> None:
