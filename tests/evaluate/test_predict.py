@@ -99,9 +99,11 @@ def test_every_second_question_is_a_sample(
 
 
 def test_a_run_knows_its_networks() -> None:
-    lexical = resolve(None, ["rank.kind=none", "read.kind=sentence", "judge.kind=lexical"])
+    lexical = resolve(None, ["rank.kind=none", "read.kind=sentence", "judge.kind=lexical", "write.kind=verbatim"])
     assert weights_of(build(lexical, None)) == {}
-    assert set(weights_of(build(Settings(), None))) == {"reader/model.onnx", "reader/judge.json"}
+    quoting = resolve(None, ["write.kind=verbatim"])
+    assert set(weights_of(build(quoting, None))) == {"reader/model.onnx", "reader/judge.json"}
+    assert {"reader/model.onnx", "writer/step.onnx", "writer/words.npy"} <= set(weights_of(build(Settings(), None)))
 
 
 def test_a_writers_graphs_and_tables_count_as_weights(tmp_path: Path) -> None:
