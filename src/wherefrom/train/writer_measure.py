@@ -105,6 +105,8 @@ def measure(weights: Path, material: Path, most: int, passages: int, say: Callab
     }
     found: dict[str, Any] = {}
     for name, (asked, style) in kinds.items():
+        if not asked:  # a material without stories, say
+            continue
         count = min(most or len(asked), len(asked))
         spread = [asked[place * len(asked) // count] for place in range(count)]
         scores = text_scores(name, written(session, spread, style, paced(name, say)), shown.texts)

@@ -1,0 +1,75 @@
+"""What writers said, scored on texts, and several runs beside each other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="training needs torch, which a plain install lacks: pip install 'wherefrom[train]'")
+pytest.importorskip("tokenizers", reason="the writer's material needs tokenizers")
+
+from train.letters import letters_tokenizer
+from train.towns import towns_material
+from wherefrom.train.writer_data import texts_beside
+from wherefrom.train.writer_texts import keyword, main, scored, told
+
+TOKENIZER = letters_tokenizer()
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return towns_material(tmp_path_factory.mktemp("texts")).path
+
+
+def line(asked: str, example: int, text: str | None) -> dict[str, Any]:
+    tokens = None if text is None else TOKENIZER.encode(text).ids
+    return {"asked": asked, "example": example, "tokens": tokens, "target": tokens, "answerable": text is not None,
+            "chance": 0.9 if text else 0.2, "scores": [0.1, 0.7], "relevant": [False, text is not None]}  # fmt: skip
+
+
+SAID = [
+    line("short", 112, "1127"),
+    line("short", 113, "9"),
+    line("short", 111, None),
+    line("sentence", 112, "town 112 has 1127 bridges."),
+    line("sentence", 116, "people walk in the old town. people walk in the old town."),
+    line("short of sentence", 112, "1127"),
+    line("short of sentence", 116, "1167"),
+]
+
+
+def test_scores_by_how_it_was_asked(material: Path) -> None:
+    found = scored(SAID, told(texts_beside(material)), TOKENIZER)
+    assert found["short"]["examples"] == 2
+    assert found["short"]["em"] == 50
+    assert found["sentence"]["each"]["rouge_l"][112] == pytest.approx(1.0)
+    assert found["sentence"]["repeated_4_grams"] == 50
+    assert found["passages"]["map"] == 100
+    assert found["passages"]["answerable_f1"] == 100
+    assert found["styles"]["zero_overlap"] == 50
+    assert found["styles"]["sentence_holds_short"] == 50
+
+
+def test_keywords() -> None:
+    assert keyword("How many bridges, and what for?") == "what"  # the first in the order of the source's table
+    assert keyword("Define a town") == "definition"
+    assert keyword("Is it old?") == "other"
+
+
+def test_runs_are_compared_with_the_first(material: Path, tmp_path: Path) -> None:
+    better = [line("short", 113, "1137") if each["example"] == 113 else each for each in SAID]
+    for name, lines in (("one", SAID), ("two", better)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    TOKENIZER.save(str(tmp_path / "tokenizer.json"))
+    main([
+        str(material), str(tmp_path / "tokenizer.json"), str(tmp_path / "report.json"),
+        f"one={tmp_path / 'one.jsonl'}", f"two={tmp_path / 'two.jsonl'}",
+    ])  # fmt: skip
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["compared with"] == "one"
+    assert "against" not in report["runs"]["one"]
+    assert report["runs"]["two"]["against"]["short f1"]["difference"] == pytest.approx(50)
+    assert report["runs"]["two"]["against"]["sentence rouge_l"]["difference"] == 0
