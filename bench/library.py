@@ -14,7 +14,7 @@ from pathlib import Path
 from bench import corpus, facts, measure
 from bench.measure import ROOT, Build, FirstSearch, Job, MeasureFailed, Search
 from bench.report import TARGET_PASSAGES, Measured, Plan, Quality, Run, Verdict, as_json, markdown, verdicts
-from bench.running import exit_code, write
+from bench.running import count, exit_code, write
 from bench.systems import SYSTEMS
 
 SYSTEM_NAMES = ("wherefrom", "tantivy", "bm25s", "fts5")
@@ -128,23 +128,16 @@ def _quality(search: Search, prepared: corpus.Corpus) -> Quality:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.library", description=__doc__)
     plan = Plan()
-    parser.add_argument("--passages", type=_count, default=plan.passages, help="of Wikipedia (default %(default)s)")
+    parser.add_argument("--passages", type=count, default=plan.passages, help="of Wikipedia (default %(default)s)")
     parser.add_argument("--full", action="store_true", help=f"{TARGET_PASSAGES} passages, as the targets ask")
-    parser.add_argument("--questions", type=_count, default=plan.questions, help="(default %(default)s)")
-    parser.add_argument("--k", type=_count, default=plan.k, help="passages to find (default %(default)s)")
+    parser.add_argument("--questions", type=count, default=plan.questions, help="(default %(default)s)")
+    parser.add_argument("--k", type=count, default=plan.k, help="passages to find (default %(default)s)")
     parser.add_argument("--out", type=Path, help="the Markdown file; JSON goes beside it (default bench/results)")
     parser.add_argument("--work", type=Path, default=WORK, help="where indexes are built (default bench/work)")
     options = parser.parse_args(arguments)
     if options.k < 10:
         parser.error(f"--k must be at least 10 to tell hit@10, not {options.k}")
     return options
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be above 0")
-    return number
 
 
 if __name__ == "__main__":

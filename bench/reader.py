@@ -19,7 +19,7 @@ from bench.measure import ROOT, Peak
 from bench.reader_child import Job, System, Task
 from bench.reader_report import Asked, Level, Network, Plan, Run, Ten, as_json, markdown, verdicts
 from bench.report import Verdict
-from bench.running import exit_code, write
+from bench.running import count, exit_code, write
 from wherefrom.runtime.weights import Weights
 
 WORK = ROOT / "bench" / "work"
@@ -198,9 +198,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.reader", description=__doc__)
     plan = Plan()
     parser.add_argument("--library", type=Path, help="one there is, instead of making one; it is only read")
-    parser.add_argument("--passages", type=_count, default=plan.passages, help="to make one of (default %(default)s)")
-    parser.add_argument("--questions", type=_count, default=plan.questions, help="a measurement (default %(default)s)")
-    parser.add_argument("--threads", type=_count, default=plan.threads, help="of every system (default %(default)s)")
+    parser.add_argument("--passages", type=count, default=plan.passages, help="to make one of (default %(default)s)")
+    parser.add_argument("--questions", type=count, default=plan.questions, help="a measurement (default %(default)s)")
+    parser.add_argument("--threads", type=count, default=plan.threads, help="of every system (default %(default)s)")
     parser.add_argument("--weights", default="reader", help="a shipped name or a folder (default %(default)s)")
     parser.add_argument(
         "--torch-weights",
@@ -211,13 +211,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=RESULTS / "reader.md", help="JSON goes beside it")
     parser.add_argument("--work", type=Path, default=WORK, help="where a library is made (default bench/work)")
     return parser.parse_args(arguments)
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be above 0")
-    return number
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from bench.facts import Facts
 from bench.measure import Peak, median, percentile
 from bench.report import Verdict
+from bench.running import megabytes, milliseconds, origin, row, verdict_table
 
 TITLES = {"int8": "wherefrom, 8 bits", "onnx": "onnxruntime, 32 bits", "torch": "torch, 32 bits"}
 STAGES = ("whole", "whole, CPU", "retrieve", "rank", "read", "judge", "write")
@@ -115,10 +116,10 @@ def verdicts(run: Run) -> list[Verdict]:
     kept = min(level.rate for level in run.levels) / run.levels[0].rate
     what = f"{run.plan.passages_read} passages of {run.plan.passage_tokens} tokens ranked and read, p50"
     return [
-        Verdict(what, "at most 200 ms", _milliseconds(ten), ten <= 0.2),
-        Verdict("a whole short answer, warm, p50", "at most 300 ms", _milliseconds(whole), whole <= 0.3),
-        Verdict("peak memory of a process that answers", "below 700 MB", _megabytes(memory), memory < 700e6),
-        Verdict("the network's file", "at most 25 MB", _megabytes(size), size <= 25e6),
+        Verdict(what, "at most 200 ms", milliseconds(ten), ten <= 0.2),
+        Verdict("a whole short answer, warm, p50", "at most 300 ms", milliseconds(whole), whole <= 0.3),
+        Verdict("peak memory of a process that answers", "below 700 MB", megabytes(memory), memory < 700e6),
+        Verdict("the network's file", "at most 25 MB", megabytes(size), size <= 25e6),
         Verdict("answers a second, many threads asking", "at least 0.9× of one thread's", f"{kept:.2f}×", kept >= 0.9),
     ]
 
@@ -131,7 +132,15 @@ def as_json(run: Run) -> dict[str, Any]:
 
 
 def markdown(run: Run) -> str:
-    parts = [_head(run), _ten(run), _asked(run), _load(run), _weights(run), _verdicts(run), _origin(run)]
+    parts = [
+        _head(run),
+        _ten(run),
+        _asked(run),
+        _load(run),
+        _weights(run),
+        verdict_table(verdicts(run), run.passages, TARGET_PASSAGES),
+        _origin(run),
+    ]
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
@@ -163,7 +172,7 @@ def _ten(run: Run) -> list[str]:
         cells = [TITLES[name]]
         for times, percent in ((ten.wall_seconds, 50), (ten.wall_seconds, 90), (ten.cpu_seconds, 50)):
             cells += _beside(percentile(times[name], percent), percentile(times["int8"], percent))
-        lines.append(_row(cells))
+        lines.append(row(cells))
     return lines
 
 
@@ -182,17 +191,17 @@ def _asked(run: Run) -> list[str]:
     ]
     ours, theirs = run.asked["int8"], run.asked["torch"]
     for stage in STAGES:
-        cells = [stage, *(_milliseconds(percentile(ours.seconds[stage], percent)) for percent in (50, 90))]
+        cells = [stage, *(milliseconds(percentile(ours.seconds[stage], percent)) for percent in (50, 90))]
         for percent in (50, 90):
             cells += _beside(percentile(theirs.seconds[stage], percent), percentile(ours.seconds[stage], percent))
-        lines.append(_row(cells))
+        lines.append(row(cells))
     first = {name: median(seconds) for name, seconds in run.first.items()}
     for label, mine, peer, form in (
-        ("first answer of a process, start to end", first["int8"], first["torch"], _milliseconds),
-        ("peak memory", float(ours.memory.total), float(theirs.memory.total), _megabytes),
-        ("... of it pages of files", float(ours.memory.mapped), float(theirs.memory.mapped), _megabytes),
+        ("first answer of a process, start to end", first["int8"], first["torch"], milliseconds),
+        ("peak memory", float(ours.memory.total), float(theirs.memory.total), megabytes),
+        ("... of it pages of files", float(ours.memory.mapped), float(theirs.memory.mapped), megabytes),
     ):
-        lines.append(_row([label, form(mine), "", form(peer), _ratio(peer, mine), "", ""]))
+        lines.append(row([label, form(mine), "", form(peer), _ratio(peer, mine), "", ""]))
     return lines
 
 
@@ -208,8 +217,8 @@ def _load(run: Run) -> list[str]:
     ]
     for level in run.levels:
         cells = [str(level.threads), f"{level.rate:.2f}", f"{level.rate / run.levels[0].rate:.2f}"]
-        cells.append(_milliseconds(level.cpu_seconds / len(level.seconds)))
-        lines.append(_row([*cells, *(_milliseconds(percentile(level.seconds, percent)) for percent in (50, 95))]))
+        cells.append(milliseconds(level.cpu_seconds / len(level.seconds)))
+        lines.append(row([*cells, *(milliseconds(percentile(level.seconds, percent)) for percent in (50, 95))]))
     slowest = min(run.levels, key=lambda level: level.rate)
     stalls = slowest.rate < 0.9 * run.levels[0].rate
     said = f"It stalls: {slowest.threads} threads get less done than one." if stalls else "No level stalls."
@@ -227,9 +236,9 @@ def _weights(run: Run) -> list[str]:
         "|---|--:|--:|--:|",
     ]
     for name, network in run.networks.items():
-        size = _megabytes(network.file_bytes) if network.file_bytes is not None else "–"
-        cells = [TITLES[name], size, _megabytes(network.memory_bytes), _milliseconds(network.ready_seconds)]
-        lines.append(_row(cells))
+        size = megabytes(network.file_bytes) if network.file_bytes is not None else "–"
+        cells = [TITLES[name], size, megabytes(network.memory_bytes), milliseconds(network.ready_seconds)]
+        lines.append(row(cells))
     if run.ten.differences is None or run.ten.same_best_span is None:
         return [
             *lines,
@@ -243,53 +252,19 @@ def _weights(run: Run) -> list[str]:
         "| logit | mean difference | greatest |",
         "|---|--:|--:|",
     ]
-    lines += [_row([name, f"{at['mean']:.4f}", f"{at['max']:.3f}"]) for name, at in run.ten.differences.items()]
+    lines += [row([name, f"{at['mean']:.4f}", f"{at['max']:.3f}"]) for name, at in run.ten.differences.items()]
     count = len(run.ten.question_tokens)
     return [*lines, "", f"The best span of ten passages is the same for {run.ten.same_best_span} of {count} questions."]
 
 
-def _verdicts(run: Run) -> list[str]:
-    lines = ["", "## Asked / measured / verdict", ""]
-    if run.passages < TARGET_PASSAGES:
-        lines += [f"The targets are for {TARGET_PASSAGES:,} passages; this run has {run.passages:,}.", ""]
-    lines += ["| what | asked | measured | verdict |", "|---|---|--:|---|"]
-    for verdict in verdicts(run):
-        lines.append(_row([verdict.what, verdict.asked, verdict.measured, "met" if verdict.met else "**FAILED**"]))
-    return lines
-
-
 def _origin(run: Run) -> list[str]:
-    facts = run.facts
-    changed = " with uncommitted changes" if facts.uncommitted_changes else ""
     whole = f"; in 32 bits {run.torch_weights_sha256[:12]}…" if run.torch_weights_sha256 else ""
-    return [
-        "",
-        "## Where the numbers come from",
-        "",
-        f"- {run.date}, commit {facts.commit}{changed}",
-        f"- {facts.cpu}, {facts.cores} cores, {facts.memory_bytes / 2**30:.0f} GiB memory, {facts.system}, "
-        f"Python {facts.python}; load average {facts.load_before:.1f} before the run",
-        "- " + ", ".join(f"{name} {version}" for name, version in facts.versions.items()),
-        f"- weights: sha256 {run.weights_sha256[:12]}…{whole}",
-        "- data: " + ", ".join(f"{name} (sha256 {digest[:12]}…)" for name, digest in run.data_sha256.items()),
-    ]
+    return origin(run.date, run.facts, f"sha256 {run.weights_sha256[:12]}…{whole}", run.data_sha256)
 
 
 def _beside(value: float, ours: float) -> list[str]:
-    return [_milliseconds(value), _ratio(value, ours)]
+    return [milliseconds(value), _ratio(value, ours)]
 
 
 def _ratio(value: float, ours: float) -> str:
     return f"{value / ours:.2f}" if ours else "–"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:,.1f} ms"
-
-
-def _megabytes(size: float) -> str:
-    return f"{size / 1e6:,.1f} MB"

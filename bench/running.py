@@ -1,7 +1,8 @@
-"""What every bench does around its measuring: exit codes, verdicts, and result files that are whole or absent."""
+"""What every bench does around its measuring: exit codes, cells, verdicts, result files whole or absent."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.corpus import DataMissing
+from bench.facts import Facts
 from bench.measure import MeasureFailed
 from bench.report import Verdict
 from wherefrom.durable import write_text
@@ -38,3 +40,51 @@ def write(out: Path, markdown: str, data: Mapping[str, Any]) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     write_text(out, markdown)
     write_text(out.with_suffix(".json"), json.dumps(data) + "\n")
+
+
+def count(text: str) -> int:
+    """A number above 0, as an option of a command."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be above 0")
+    return number
+
+
+def row(cells: Sequence[str]) -> str:
+    """A line of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:,.1f} ms"
+
+
+def megabytes(size: float) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def verdict_table(verdicts: Sequence[Verdict], passages: int, wanted: int) -> list[str]:
+    """What was asked and what was measured; a library smaller than the targets are meant for is named."""
+    lines = ["", "## Asked / measured / verdict", ""]
+    if passages < wanted:
+        lines += [f"The targets are for {wanted:,} passages; this run has {passages:,}.", ""]
+    lines += ["| what | asked | measured | verdict |", "|---|---|--:|---|"]
+    for verdict in verdicts:
+        lines.append(row([verdict.what, verdict.asked, verdict.measured, "met" if verdict.met else "**FAILED**"]))
+    return lines
+
+
+def origin(date: str, facts: Facts, weights: str, data: Mapping[str, str]) -> list[str]:
+    """Where the numbers come from: commit, machine, versions, weights, hashes of the data."""
+    changed = " with uncommitted changes" if facts.uncommitted_changes else ""
+    return [
+        "",
+        "## Where the numbers come from",
+        "",
+        f"- {date}, commit {facts.commit}{changed}",
+        f"- {facts.cpu}, {facts.cores} cores, {facts.memory_bytes / 2**30:.0f} GiB memory, {facts.system}, "
+        f"Python {facts.python}; load average {facts.load_before:.1f} before the run",
+        "- " + ", ".join(f"{name} {version}" for name, version in facts.versions.items()),
+        f"- weights: {weights}",
+        "- data: " + ", ".join(f"{name} (sha256 {digest[:12]}…)" for name, digest in data.items()),
+    ]

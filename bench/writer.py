@@ -17,7 +17,7 @@ from typing import Any
 from bench import corpus, facts, measure
 from bench.measure import ROOT, Peak, percentile
 from bench.report import Verdict
-from bench.running import exit_code, write
+from bench.running import count, exit_code, megabytes, milliseconds, origin, row, verdict_table, write
 from bench.writer_child import Job, System, Task
 from wherefrom.runtime.weights import Weights
 
@@ -204,10 +204,12 @@ def verdicts(run: Run) -> list[Verdict]:
     (asked,) = (one for one in run.asked if one.kind == "masque")
     whole = percentile(asked.seconds["whole"], 50)
     return [
-        Verdict(f"a sentence from {ten.passages} passages, p50", "at most 350 ms", _ms(writing), writing <= 0.35),
-        Verdict("a whole written answer, warm, p50", "at most 700 ms", _ms(whole), whole <= 0.7),
-        Verdict("a whole written answer, warm, p50", "aim: 350 ms", _ms(whole), whole <= 0.35),
-        Verdict("the writer's files", "at most 45 MB", _mb(run.weights_bytes), run.weights_bytes <= 45e6),
+        Verdict(
+            f"a sentence from {ten.passages} passages, p50", "at most 350 ms", milliseconds(writing), writing <= 0.35
+        ),
+        Verdict("a whole written answer, warm, p50", "at most 700 ms", milliseconds(whole), whole <= 0.7),
+        Verdict("a whole written answer, warm, p50", "aim: 350 ms", milliseconds(whole), whole <= 0.35),
+        Verdict("the writer's files", "at most 45 MB", megabytes(run.weights_bytes), run.weights_bytes <= 45e6),
     ]
 
 
@@ -219,7 +221,13 @@ def as_json(run: Run) -> dict[str, Any]:
 
 
 def markdown(run: Run) -> str:
-    parts = [_head(run), _sentences(run), _whole(run), _verdicts(run), _origin(run)]
+    parts = [
+        _head(run),
+        _sentences(run),
+        _whole(run),
+        verdict_table(verdicts(run), run.passages, TARGET_PASSAGES),
+        _origin(run),
+    ]
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
@@ -252,8 +260,8 @@ def _sentences(run: Run) -> list[str]:
                  (one.cpu_seconds, ours.cpu_seconds, 50))  # fmt: skip
         for theirs, mine, percent in pairs:
             value = percentile(theirs, percent)
-            cells += [_ms(value), f"{value / percentile(mine, percent):.2f}"]
-        lines.append(_row([*cells, _mb(one.memory.total)]))
+            cells += [milliseconds(value), f"{value / percentile(mine, percent):.2f}"]
+        lines.append(row([*cells, megabytes(one.memory.total)]))
     return lines
 
 
@@ -270,50 +278,18 @@ def _whole(run: Run) -> list[str]:
     ]
     for stage in STAGES:
         times = [one.seconds.get(stage, (0.0,)) for one in run.asked]
-        lines.append(_row([stage, *(_ms(percentile(seconds, percent)) for seconds in times for percent in (50, 90))]))
-    lines.append(_row(["peak memory", *(cell for one in run.asked for cell in (_mb(one.memory.total), ""))]))
+        lines.append(
+            row([stage, *(milliseconds(percentile(seconds, percent)) for seconds in times for percent in (50, 90))])
+        )
+    lines.append(row(["peak memory", *(cell for one in run.asked for cell in (megabytes(one.memory.total), ""))]))
     (written,) = (one for one in run.asked if one.kind == "masque")
     counts = ", ".join(f"{count} {name}" for name, count in sorted(written.counts.items()) if count)
     return [*lines, "", f"{percentile(written.words, 50)} words and signs p50; of all answers {counts}."]
 
 
-def _verdicts(run: Run) -> list[str]:
-    lines = ["", "## Asked / measured / verdict", ""]
-    if run.passages < TARGET_PASSAGES:
-        lines += [f"The targets are for {TARGET_PASSAGES:,} passages; this run has {run.passages:,}.", ""]
-    lines += ["| what | asked | measured | verdict |", "|---|---|--:|---|"]
-    for verdict in verdicts(run):
-        lines.append(_row([verdict.what, verdict.asked, verdict.measured, "met" if verdict.met else "**FAILED**"]))
-    return lines
-
-
 def _origin(run: Run) -> list[str]:
-    found = run.facts
-    changed = " with uncommitted changes" if found.uncommitted_changes else ""
     weights = ", ".join(f"{name} (sha256 {digest[:12]}…)" for name, digest in run.weights_sha256.items())
-    return [
-        "",
-        "## Where the numbers come from",
-        "",
-        f"- {run.date}, commit {found.commit}{changed}",
-        f"- {found.cpu}, {found.cores} cores, {found.memory_bytes / 2**30:.0f} GiB memory, {found.system}, "
-        f"Python {found.python}; load average {found.load_before:.1f} before the run",
-        "- " + ", ".join(f"{name} {version}" for name, version in found.versions.items()),
-        f"- weights: {weights}",
-        "- data: " + ", ".join(f"{name} (sha256 {digest[:12]}…)" for name, digest in run.data_sha256.items()),
-    ]
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1000:,.1f} ms"
-
-
-def _mb(size: float) -> str:
-    return f"{size / 1e6:,.1f} MB"
+    return origin(run.date, run.facts, weights, run.data_sha256)
 
 
 def _rounded(seconds: Sequence[float]) -> tuple[float, ...]:
@@ -324,9 +300,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.writer", description=__doc__)
     plan = Plan()
     parser.add_argument("--library", type=Path, help="one there is, instead of making one; it is only read")
-    parser.add_argument("--passages", type=_count, default=plan.passages, help="to make one of (default %(default)s)")
-    parser.add_argument("--questions", type=_count, default=plan.questions, help="a measurement (default %(default)s)")
-    parser.add_argument("--threads", type=_count, default=plan.threads, help="of every system (default %(default)s)")
+    parser.add_argument("--passages", type=count, default=plan.passages, help="to make one of (default %(default)s)")
+    parser.add_argument("--questions", type=count, default=plan.questions, help="a measurement (default %(default)s)")
+    parser.add_argument("--threads", type=count, default=plan.threads, help="of every system (default %(default)s)")
     parser.add_argument("--weights", default="writer", help="a shipped name or a folder (default %(default)s)")
     parser.add_argument("--reader", default="reader", help="weights of the reader (default %(default)s)")
     parser.add_argument(
@@ -338,13 +314,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=RESULTS / "writer.md", help="JSON goes beside it")
     parser.add_argument("--work", type=Path, default=WORK, help="where a library is made (default bench/work)")
     return parser.parse_args(arguments)
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be above 0")
-    return number
 
 
 if __name__ == "__main__":

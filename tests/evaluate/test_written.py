@@ -8,7 +8,7 @@ from wherefrom.data import catalog
 from wherefrom.data.examples import Example, whole
 from wherefrom.evaluate.predictions import of_trace
 from wherefrom.evaluate.score import score
-from wherefrom.evaluate.written import repeats, written_values
+from wherefrom.evaluate.written import written_values
 from wherefrom.types import Answer, Candidate, Hit, Passage, Question, Trace, Word
 
 TOLD = whole("p", "The mill was built in 1908 by Ines Rey.")
@@ -35,7 +35,9 @@ GOOD = trace(word("The", TOLD, ""), word("mill", TOLD), word("came"), word("in",
 
 def test_an_answer_that_keeps_to_its_sources() -> None:
     values = written_values(GOOD)
-    assert values == {"attested": 2 / 3, "strange": 0.0, "repeats": 0.0, "copied_exact": 1.0, "agrees": 1.0}
+    shares = {"from_passage": 0.8, "from_question": 0.0, "from_vocabulary": 0.2}
+    held = {"strange": 0.0, "repeats": 0.0, "copied_exact": 1.0, "agrees": 1.0}
+    assert values == {"attested": 2 / 3, **shares, **held}
 
 
 def test_what_stands_nowhere_is_strange_and_does_not_agree() -> None:
@@ -54,8 +56,9 @@ def test_nothing_is_said_of_a_declined_answer() -> None:
 
 
 def test_four_words_in_a_row() -> None:
-    assert repeats("In the old town In the old town")
-    assert not repeats("In the old town, in the new town")
+    again = [word(text, TOLD) for text in ("The", "mill", "was", "built")]
+    assert written_values(trace(*again, *again))["repeats"] == 1.0
+    assert written_values(trace(*again, word("in", TOLD)))["repeats"] == 0.0
 
 
 def test_scores_tell_them_for_sentences() -> None:

@@ -32,7 +32,7 @@ from wherefrom.train.style_transfer import StyleTransferTask, StyleTransferTaskS
 from wherefrom.train.writer import WriterTask, WriterTaskSettings, paired, start_encoder, synthesise, word_settings
 from wherefrom.train.writer_batches import Texts, WriterBatchSettings
 from wherefrom.train.writer_material import Material, save_synthetic, with_synthetic
-from wherefrom.train.writer_scores import Said, best_f1, token_scores
+from wherefrom.train.writer_scores import Said, token_scores
 from wherefrom.train.writer_vocabulary import names, needed, ordered
 
 WORDS = word_settings(MARKS, len(dict.fromkeys(VOCABULARY)))
@@ -219,11 +219,6 @@ def test_scores_in_wordpieces() -> None:
     assert scores["p_1"] == 50
     assert scores["map"] == 75
     assert scores["answerable_f1"] == pytest.approx(80)  # all three called answerable
-
-
-def test_the_best_threshold() -> None:
-    assert best_f1([0.9, 0.8, 0.1], [True, True, False]) == (100, 0.8)
-    assert best_f1([0.5, 0.5], [True, False])[0] == pytest.approx(200 / 3)
 
 
 def test_the_vocabulary_holds_what_cannot_be_copied(material: Material) -> None:

@@ -2,8 +2,8 @@
 
 Which metrics apply follows from the golds that an example has and from what was predicted. Names are plain:
 em, f1, recall, accuracy (patterns), rouge_l, bleu_1 to bleu_4, meteor, rouge_1_f and the like for summaries,
-p_1, top_1, top_5, top_20, answerable_f1, and of written answers (`written`) copied_exact, from_relevant, attested,
-agrees, strange, repeats in per cent; map, mrr, ndcg_10, ece, brier, aurc and thresholds from 0 to 1.
+p_1, top_1, top_5, top_20, answerable_f1, and of written answers (`written`) copied_exact, from_passage, from_relevant,
+attested, agrees, strange, repeats in per cent; map, mrr, ndcg_10, ece, brier, aurc and thresholds from 0 to 1.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
 """Whether written answers keep to their sources: scores that need no gold, from traces.
 
-All of one answer, from 0 to 1: `copied_exact`, copied words that stand at their offsets; `attested`, content words that
-come from passages; `strange`, whether it has a name or number that neither passages nor question have; `repeats`,
-whether four words in a row come twice; `agrees`, whether it holds the system's own short answer.
+All of one answer, from 0 to 1: `copied_exact`, copied words that stand at their offsets; `from_passage`,
+`from_question`, `from_vocabulary`, its words by source; `attested`, content words that come from passages; `strange`,
+whether it has a name or number that neither passages nor question have; `repeats`, whether four words in a row come
+twice; `agrees`, whether it holds the system's own short answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import get_args
 
-from wherefrom.text import words
-from wherefrom.types import Trace
+from wherefrom.metrics.styles import repeated_ngram_rate
+from wherefrom.types import Answer, Trace, WordSource
 from wherefrom.write.attest import attested, tells, unattested
 
 
@@ -24,8 +25,9 @@ def written_values(trace: Trace) -> dict[str, float]:
     sources = [trace.question.text, *(hit.passage.text for hit in trace.hits), *texts.values()]
     values = {
         "attested": attested(answer),
+        **{f"from_{source}": share(answer, source) for source in get_args(WordSource)},
         "strange": float(bool(unattested(answer.words, sources))),
-        "repeats": float(repeats(answer.text)),
+        "repeats": float(repeated_ngram_rate([answer.text], 4) > 0),
     }
     if copied:
         exact = [_same(texts.get(word.passage_id or "", "")[word.start : word.end], word.text) for word in copied]
@@ -35,17 +37,15 @@ def written_values(trace: Trace) -> dict[str, float]:
     return values
 
 
+def share(answer: Answer, source: WordSource) -> float:
+    """The part of the answer's words that come from there."""
+    return sum(word.source == source for word in answer.words) / len(answer.words)
+
+
 def copied_from(trace: Trace) -> tuple[str, ...]:
     """The passage of every copied word."""
     found = trace.answer.words if trace.answer else ()
     return tuple(word.passage_id or "" for word in found if word.source == "passage")
-
-
-def repeats(text: str, n: int = 4) -> bool:
-    """Whether n words in a row come twice; case does not count."""
-    said = [text[start:end].casefold() for start, end in words(text)]
-    grams: Sequence[tuple[str, ...]] = [tuple(said[at : at + n]) for at in range(len(said) - n + 1)]
-    return len(set(grams)) < len(grams)
 
 
 def _same(there: str, word: str) -> bool:

@@ -184,6 +184,12 @@ class Encoder(nn.Module):
             bias = bias + self.distance(mask.shape[1]).to(dtype)  # (batch, heads, length, length)
         return bias
 
+    def fuse(self) -> None:
+        """Compile the layers into fewer kernels: see `EncoderLayer.fuse`."""
+        for layer in self.layers:
+            assert isinstance(layer, EncoderLayer)
+            layer.fuse()
+
     def keeping(self, layers: Sequence[int]) -> Encoder:
         """A shallower copy made of these layers, in this order: how a student starts from a deeper encoder."""
         depth = self.settings.layers

@@ -92,6 +92,9 @@ class LazyBatches(Generic[Batch]):
     def __getitem__(self, position: int, /) -> Batch:
         return self.make(self.plan[position])
 
+    def __iter__(self) -> Iterator[Batch]:
+        return map(self.make, self.plan)
+
 
 def moved(batch: Anything, device: torch.device) -> Anything:
     """The microbatch with its tensors on `device`, through lists, tuples, mappings and dataclasses."""

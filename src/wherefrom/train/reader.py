@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
-from wherefrom.networks.encoder import EncoderLayer, EncoderSettings, load_pretrained
+from wherefrom.networks.encoder import EncoderSettings, load_pretrained
 from wherefrom.networks.reader import (
     HeadSettings,
     Pupil,
@@ -218,7 +218,7 @@ class ReaderTask:
             dropout = self.settings.dropout
             self._encoder = replace(encoder, dropout=dropout, attention_dropout=dropout)
         if self.settings.fused and self._teacher is not None:
-            _fuse(self._teacher)
+            self._teacher.encoder.fuse()
 
     def facts(self) -> TaskFacts:
         data = {self._material.path.name: file_hash(self._material.path)}
@@ -234,7 +234,7 @@ class ReaderTask:
         if self._pretrained is not None:
             load_pretrained(network.encoder, self._pretrained)
         if self.settings.fused:
-            _fuse(network)
+            network.encoder.fuse()
         return network
 
     def size(self, batch: Pairs) -> int:
@@ -429,12 +429,6 @@ def _gold_masks(batch: Pairs, sequences: Sequences) -> tuple[Tensor, Tensor]:
         return count.index_put((pair, (begin + place).clamp(max=most)), fits, accumulate=True) > 0
 
     return marked(first) & sequences.passage, marked(last) & sequences.passage
-
-
-def _fuse(network: ReaderNetwork) -> None:
-    for layer in network.encoder.layers:
-        assert isinstance(layer, EncoderLayer)
-        layer.fuse()
 
 
 def _overlap(a: int, b: int, c: int, d: int) -> float:

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,7 +25,7 @@ from typing import Any, Literal, get_args
 from wherefrom.data import nqopen, qa2d, quoref, squad, wikiqa
 from wherefrom.data.examples import Example
 from wherefrom.data.opening import split_file
-from wherefrom.durable import remove_unfinished, write_text, write_whole
+from wherefrom.durable import write_text, write_whole
 from wherefrom.errors import WherefromError
 from wherefrom.metrics.answers import exact_match, token_f1
 from wherefrom.networks.encoder import EncoderSettings
@@ -39,6 +37,7 @@ from wherefrom.train.errors import TrainingError
 from wherefrom.train.export import Precision, export_reader
 from wherefrom.train.judged import neural
 from wherefrom.train.loop import MODEL, PROVENANCE
+from wherefrom.train.making import already_made, needed, put_in_place, read_json, run_stages, write_json
 from wherefrom.train.progress import paced
 from wherefrom.train.provenance import versions
 from wherefrom.train.reader import ReaderTask
@@ -118,11 +117,7 @@ class ReaderMaker:
             "judge": self.judge,
             "measure": self.measure,
         }
-        if self._places.out.exists():
-            remove_unfinished(self._places.out)
-        for stage in STAGES:
-            if stage in stages:
-                made[stage]()
+        run_stages(made, stages, self._places.out)
 
     # Stages.
 
@@ -143,13 +138,7 @@ class ReaderMaker:
             "ten_passages": file_hash(places.ten_passages / "ten-passages.json"),
             "tokenizer": file_hash(tokenizer),
         }
-        note = _read_json(self._note())
-        if places.material.exists() and not note:  # put there by hand: trainings elsewhere were made with it
-            self._say(f"material: {places.material} was not made here; taken as it is")
-            note = {"made_of": made_of, "sha256": file_hash(places.material), "made here": False}
-            self._write_note(note)
-        if places.material.exists() and note.get("made_of") == made_of:
-            self._say("material: already made")
+        if already_made(places.material, self._note(), made_of, self._say):
             return
         places.out.mkdir(parents=True, exist_ok=True)
         counts: dict[str, int] = {}
@@ -160,7 +149,7 @@ class ReaderMaker:
             )
 
         write_whole(places.material, write)
-        self._write_note({"made_of": made_of, "sha256": file_hash(places.material), "counts": counts})
+        write_json(self._note(), {"made_of": made_of, "sha256": file_hash(places.material), "counts": counts})
         self._say("material: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
 
     def teacher(self) -> None:
@@ -169,9 +158,9 @@ class ReaderMaker:
 
     def student(self) -> None:
         places, recipe = self._places, self._settings.student_recipe()
-        taught_by = file_hash(self._needed(places.teacher / MODEL, "teacher"))
+        taught_by = file_hash(needed(places.teacher / MODEL, "teacher"))
         note = places.student / "teacher.json"  # the loop knows its material and settings, not its teacher
-        before = _read_json(note).get("sha256", taught_by)
+        before = read_json(note).get("sha256", taught_by)
         if before != taught_by:
             raise TrainingError(
                 f"{places.student} was begun with another teacher than {places.teacher}; remove it to begin anew"
@@ -187,11 +176,11 @@ class ReaderMaker:
     def export(self) -> None:
         """The student as networks for run time: the one that is shipped, and fp32 to compare it with."""
         places, chosen = self._places, self._settings.export.precision
-        student = file_hash(self._needed(places.student / MODEL, "student"))
+        student = file_hash(needed(places.student / MODEL, "student"))
         exported: tuple[tuple[Path, Precision], ...] = ((places.weights, chosen), (places.fp32, "fp32"))
         for folder, precision in exported:
             made_of = {"student": student, "precision": precision}
-            if _read_json(folder / PROVENANCE).get("made_of") == made_of:
+            if read_json(folder / PROVENANCE).get("made_of") == made_of:
                 self._say(f"export: {precision} already made")
                 continue
             self._say(f"export: {precision}")
@@ -200,10 +189,10 @@ class ReaderMaker:
 
     def judge(self) -> None:
         places, settings = self._places, self._settings.judge
-        self._needed(places.weights / "model.onnx", "export")
-        self._needed(places.valid, "material")
+        needed(places.weights / "model.onnx", "export")
+        needed(places.valid, "material")
         made_of = calibrate.made_of(places.weights, places.valid, places.data, settings)
-        result = _read_json(places.weights / calibrate.JUDGE)
+        result = read_json(places.weights / calibrate.JUDGE)
         if result.get("made_of") == made_of:
             self._say("judge: already fitted")
         else:
@@ -219,13 +208,13 @@ class ReaderMaker:
         places, settings = self._places, self._settings.measure
         file = places.out / "squad.json"
         folders = {self._settings.export.precision: places.weights, "fp32": places.fp32}
-        models = {name: file_hash(self._needed(path / "model.onnx", "export")) for name, path in folders.items()}
+        models = {name: file_hash(needed(path / "model.onnx", "export")) for name, path in folders.items()}
         made_of = {
             "data": file_hash(split_file(places.data / "squad", "valid", squad.FILES)),
             "models": models,
             "questions": settings.questions,
         }
-        found = _read_json(file)
+        found = read_json(file)
         if found.get("made_of") != made_of:
             examples = list(squad.load(places.data / "squad", "valid"))
             count = min(settings.questions or len(examples), len(examples))
@@ -248,8 +237,8 @@ class ReaderMaker:
     def _train(self, stage: Literal["teacher", "student"], recipe: Recipe, task: Callable[[], ReaderTask]) -> None:
         """Fit or go on; a finished training of the same recipe is not even loaded."""
         folder = self._places.teacher if stage == "teacher" else self._places.student
-        material = file_hash(self._needed(self._places.material, "material"))
-        before = _read_json(folder / PROVENANCE)
+        material = file_hash(needed(self._places.material, "material"))
+        before = read_json(folder / PROVENANCE)
         if before.get("finished") and (folder / MODEL).exists() and _same_training(before, recipe, material):
             self._say(f"{stage}: already trained")
             return
@@ -259,8 +248,7 @@ class ReaderMaker:
     def _export(self, folder: Path, precision: Precision, provenance: Mapping[str, Any]) -> None:
         places = self._places
         encoder = self._pretrained(reader_run.STUDENT.encoder)
-        with tempfile.TemporaryDirectory(prefix="unfinished-", dir=places.out) as workplace, _without_logs():
-            fresh = Path(workplace) / folder.name
+        with put_in_place(folder) as fresh, _without_logs():
             export_reader(
                 places.student / MODEL,
                 EncoderSettings.from_config(encoder / "config.json"),
@@ -270,23 +258,20 @@ class ReaderMaker:
                 self._settings.student.task,
                 precision,
             )
-            if folder.exists():
-                shutil.rmtree(folder)
-            fresh.rename(folder)
 
     def _write_provenance(self) -> None:
         """All that is known so far of where the weights come from."""
         places = self._places
-        before = _read_json(places.weights / PROVENANCE)
+        before = read_json(places.weights / PROVENANCE)
         commit, changed = commit_of()
-        judge = _read_json(places.weights / calibrate.JUDGE)
+        judge = read_json(places.weights / calibrate.JUDGE)
         figures = ("questions", "answerable_f1", "answerable_f1 at 0.5", "ece", "aurc")
-        measured = _read_json(places.out / "squad.json")
+        measured = read_json(places.out / "squad.json")
         precision, models = self._settings.export.precision, measured.get("made_of", {}).get("models", {})
         if models.get(precision) != file_hash(places.weights / "model.onnx"):
             measured = {}  # of an earlier network
         files = {file.name: file_hash(file) for file in sorted(places.weights.iterdir()) if file.name != PROVENANCE}
-        ten_passages = _read_json(places.ten_passages / "ten-passages.json")
+        ten_passages = read_json(places.ten_passages / "ten-passages.json")
         provenance = {
             "model": "reader",
             "made_of": before["made_of"],
@@ -294,14 +279,14 @@ class ReaderMaker:
             "uncommitted_changes": changed,
             "versions": versions(),
             "files": files,
-            "material": _read_json(self._note()),
+            "material": read_json(self._note()),
             "ten_passages": ten_passages,
             "pretrained": {
                 name: {"packages": list(known.packages), "sha256": dict(known.sha256), "licence": known.licence}
                 for name, known in pretrained.INPUTS.items()
             },
-            "teacher": _read_json(places.teacher / PROVENANCE),
-            "student": _read_json(places.student / PROVENANCE),
+            "teacher": read_json(places.teacher / PROVENANCE),
+            "student": read_json(places.student / PROVENANCE),
             "judge": {name: judge["measured"][name] for name in figures} if judge else {},
             "squad, valid": {"questions": measured["questions"], **measured["figures"]} if measured else {},
         }
@@ -316,16 +301,8 @@ class ReaderMaker:
             self._pretrained(encoder)
         return self._places.pretrained
 
-    def _needed(self, path: Path, stage: Stage) -> Path:
-        if not path.exists():
-            raise TrainingError(f"{path} is not there yet; run the stage {stage} first (--stage {stage})")
-        return path
-
     def _note(self) -> Path:
         return self._places.out / "material.json"
-
-    def _write_note(self, note: Mapping[str, Any]) -> None:
-        write_text(self._note(), json.dumps(note, indent=2) + "\n")
 
 
 def squad_scores(
@@ -391,12 +368,3 @@ def _same_training(provenance: Mapping[str, Any], recipe: Recipe, material: str)
         settings.pop("checkpoint_every", None)  # touches nothing that is learnt
     task = provenance["task"]
     return ours == theirs and task["settings"] == plain(recipe.task) and list(task["data"].values()) == [material]
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """A file of ours; empty where there is none, or none that can be read: then its stage runs again."""
-    try:
-        read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return read if isinstance(read, dict) else {}

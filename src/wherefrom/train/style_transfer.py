@@ -21,7 +21,6 @@ from wherefrom.origin import file_hash
 from wherefrom.train.batching import LazyBatches, moved
 from wherefrom.train.task import TaskFacts
 from wherefrom.train.transfer_batches import TransferBatch, TransferSampler, transferred
-from wherefrom.train.writer import iterate
 from wherefrom.train.writer_batches import Decoded, Texts, WriterBatchSettings, decoded
 from wherefrom.train.writer_material import Material
 from wherefrom.train.writer_scores import Said, token_scores
@@ -103,11 +102,8 @@ class StyleTransferTask:
         device = next(model.parameters()).device
         material = self.material.on(device)
         decoding = DecodingSettings(max_tokens=self.settings.longest, provenance=False)
-        left = most
-        batches = self.transfer.valid()
-        order = torch.linspace(0, len(batches) - 1, len(batches)).long().tolist() if len(batches) else []
-        for position in order if not most else order[:: max(1, len(order) // 4)]:
-            batch = moved(batches[position], device)
+        for ready in self.transfer.valid(most):
+            batch = moved(ready, device)
             triple, style = self._triple(material, batch), batch.style
             said = decoded(material, batch, self.settings.batch)
             if turned:
@@ -119,16 +115,13 @@ class StyleTransferTask:
             ):  # fmt: skip
                 yield Said(example, "short" if turned else "sentence", answer.tokens, tuple(target[: mask - 1]),
                            True, 1.0, (), ())  # fmt: skip
-                left -= 1
-            if most and left <= 0:
-                return
 
     def synthesise(self, model: StyleTransferNetwork) -> Iterator[tuple[int, tuple[int, ...], bool]]:
         """A sentence for every training example with an answer and none: example, tokens, whether it ended."""
         device = next(model.parameters()).device
         material = self.material.on(device)
         decoding = DecodingSettings(max_tokens=self.settings.batch.max_target, provenance=False, block_ngrams=4)
-        for batch in iterate(self.transfer.answers(self.transfer.to_synthesise())):
+        for batch in self.transfer.answers(self.transfer.to_synthesise()):
             here = moved(batch, device)
             with torch.no_grad():
                 memory = model.encode(self._triple(material, here))

@@ -121,9 +121,12 @@ class TransferSampler:
         cut = evenly_cut(lengths, numpy.ones_like(lengths), numpy.zeros_like(lengths), self.settings, chance)
         return LazyBatches(cut, lambda places: self._of_triples(drawn[numpy.asarray(places)]))
 
-    def valid(self) -> LazyBatches[TransferBatch]:
-        """Every sentence that is never trained on, longest first."""
-        return self._in_order(numpy.flatnonzero(self._held), self._answers, self._of_triples)
+    def valid(self, most: int = 0) -> LazyBatches[TransferBatch]:
+        """Every sentence that is never trained on, or so many of them evenly spread, longest first."""
+        held = numpy.flatnonzero(self._held)
+        if 0 < most < len(held):
+            held = held[numpy.arange(most) * len(held) // most]
+        return self._in_order(held, self._answers, self._of_triples)
 
     def answers(self, numbers: Sequence[int] | Numbers) -> LazyBatches[TransferBatch]:
         """Any answers by number, to make sentences of."""

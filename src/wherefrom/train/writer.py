@@ -7,10 +7,9 @@ PREAST-QA: told the answer, it writes the sentence; those examples need no passa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy
 import torch
@@ -19,7 +18,7 @@ from torch import Tensor
 
 from wherefrom.errors import SettingsError
 from wherefrom.networks.decoding import DecodingSettings, write
-from wherefrom.networks.encoder import Encoder, EncoderLayer, load_pretrained
+from wherefrom.networks.encoder import Encoder, load_pretrained
 from wherefrom.networks.masque import JointReader, MasqueNetwork, MasqueSettings, Reading, SeparateReader, Sequences
 from wherefrom.networks.masque_settings import WordSettings
 from wherefrom.networks.passage_heads import classification_loss, pair_loss, point_loss
@@ -42,8 +41,6 @@ from wherefrom.train.writer_material import NARRATIVEQA, TEN_PASSAGES, Material,
 from wherefrom.train.writer_sampling import WriterSampler
 from wherefrom.train.writer_scores import Said, token_scores
 from wherefrom.write.marks import Marks, WrittenStyle
-
-Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +122,7 @@ class WriterTask:
         if self._vectors is not None and isinstance(network.reader, SeparateReader):
             network.reader.load_vectors(self._vectors, torch.ones(len(self._vectors), dtype=torch.bool))
         if self.settings.fused and isinstance(network.reader, JointReader):
-            for layer in network.reader.pretrained.layers:
-                assert isinstance(layer, EncoderLayer)
-                layer.fuse()
+            network.reader.pretrained.fuse()
         return network
 
     def batches(self, epoch: int, seed: int) -> LazyBatches[WriterBatch | TransferBatch]:
@@ -152,7 +147,7 @@ class WriterTask:
         if isinstance(batch, TransferBatch):
             material = self.material.on(batch.example.device)
             said = decoded(material, batch, self.transfer.settings)
-            memory = model.encode(self._triple(material, batch))
+            memory = model.encode(self.triple(material, batch))
             generation = model.written_loss(memory, said.targets, said.mask, batch.style, said.mask[:, 0])
             return generation, {"transfer": generation.detach()}
         return self._loss(model, batch)
@@ -241,7 +236,7 @@ class WriterTask:
         device = next(model.parameters()).device
         decoding = decoding or DecodingSettings(max_tokens=self.settings.longest, provenance=False)
         material = self.material.on(device)
-        for batch in iterate(self.valid_sampler.given(examples, style, put_back)):
+        for batch in self.valid_sampler.given(examples, style, put_back):
             here = moved(batch, device)
             memory = model.encode(self.reading(material, here))
             tokens: dict[int, tuple[int, ...]] = {}
@@ -323,7 +318,7 @@ class WriterTask:
         answer = Texts(torch.where(shown[:, None], answer.tokens, padding), answer.mask & shown[:, None])
         return model.told(rows, paired(question, answer, self.settings.batch.marks))
 
-    def _triple(self, material: Mapping[str, Tensor], batch: TransferBatch) -> Reading:
+    def triple(self, material: Mapping[str, Tensor], batch: TransferBatch) -> Reading:
         """Style transfer as a joint network reads it: the sentences around the answer are its one passage."""
         three, marks = transferred(material, batch, self.transfer.settings), self.settings.batch.marks
         context = paired(three.question, three.context, marks)
@@ -356,13 +351,41 @@ def synthesise(
     device = next(model.parameters()).device
     decoding = decoding or DecodingSettings(max_tokens=task.settings.batch.max_target, provenance=False, block_ngrams=4)
     material = task.material.on(device)
-    for batch in iterate(task.transfer.answers(task.transfer.to_synthesise())):
+    for batch in task.transfer.answers(task.transfer.to_synthesise()):
         here = moved(batch, device)
         with torch.no_grad():
-            memory = model.encode(task._triple(material, here))
+            memory = model.encode(task.triple(material, here))
             written = write(model, memory.packed(), here.style, task.network.words, decoding)
         for example, answer in zip(batch.example.tolist(), written, strict=True):
             yield example, answer.tokens, answer.ended
+
+
+def worth_keeping(
+    made: Iterable[tuple[int, tuple[int, ...], bool]], material: Material
+) -> tuple[list[int], list[tuple[int, ...]], int]:
+    """Of synthetic sentences those that end and hold their answer: examples, sentences; and how many were made."""
+    examples: list[int] = []
+    kept: list[tuple[int, ...]] = []
+    count = 0
+    for example, tokens, ended in made:
+        count += 1
+        if ended and tokens and holds(tokens, first_answer(material, example)):
+            examples.append(example)
+            kept.append(tokens)
+    return examples, kept, count
+
+
+def first_answer(material: Material, example: int) -> tuple[int, ...]:
+    """The tokens of an example's first answer."""
+    first, starts = int(material["answers_until"][example]), material["target_starts"]
+    found: tuple[int, ...] = tuple(material["target_tokens"][starts[first] : starts[first + 1]].tolist())
+    return found
+
+
+def holds(sentence: Sequence[int], answer: Sequence[int]) -> bool:
+    """Whether the answer's tokens stand in the sentence, one behind the other."""
+    size = len(answer)
+    return any(tuple(sentence[at : at + size]) == tuple(answer) for at in range(len(sentence) - size + 1))
 
 
 def paired(first: Texts, second: Texts, marks: Marks) -> Sequences:
@@ -397,8 +420,3 @@ def start_encoder(encoder: Encoder, weights: Path) -> None:
         return
     own = {name.removeprefix("encoder."): tensor for name, tensor in found.items() if name.startswith("encoder.")}
     encoder.load_state_dict({name: tensor.float() for name, tensor in own.items()}, strict=True)
-
-
-def iterate(batches: LazyBatches[Kind]) -> Iterator[Kind]:
-    for position in range(len(batches)):
-        yield batches[position]

@@ -15,29 +15,27 @@ interrupted. A stage does not notice that an earlier one was made anew: remove w
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import torch
 
 from wherefrom.config import read_toml, updated
-from wherefrom.durable import remove_unfinished, write_text, write_whole
+from wherefrom.durable import write_text, write_whole
 from wherefrom.networks.masque import MasqueSettings, joint
 from wherefrom.train import pretrained, writer_vocabulary
-from wherefrom.train.errors import TrainingError
 from wherefrom.train.loop import MODEL, PROVENANCE, fit, trained
+from wherefrom.train.making import needed, put_in_place, read_json, run_stages
 from wherefrom.train.progress import paced
 from wherefrom.train.settings import LoopSettings
-from wherefrom.train.writer import WriterTask, WriterTaskSettings, synthesise, word_settings
+from wherefrom.train.writer import WriterTask, WriterTaskSettings, synthesise, word_settings, worth_keeping
 from wherefrom.train.writer_batches import WriterBatchSettings
 from wherefrom.train.writer_data import prepare, texts_beside
 from wherefrom.train.writer_material import PARAQA, VANILLA, VQUANDA, load, save_synthetic, with_synthetic
-from wherefrom.train.writer_run import answer_of, holds
 
+_Item = TypeVar("_Item")
 Stage = Literal["material", "vocabulary", "transfer", "augment", "writer", "export"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 DEFAULT = Path(__file__).parent / "recipes" / "writer.toml"  # of the writer that comes with wherefrom
@@ -154,11 +152,7 @@ class WriterMaker:
             "writer": self.writer,
             "export": self.export,
         }
-        if self._places.out.exists():
-            remove_unfinished(self._places.out)
-        for stage in STAGES:
-            if stage in stages:
-                made[stage]()
+        run_stages(made, stages, self._places.out)
 
     # Stages.
 
@@ -187,7 +181,7 @@ class WriterMaker:
         if places.common.exists():
             self._say("vocabulary: already made")
             return
-        order = writer_vocabulary.made(self._needed(places.material, "material"), places.data, self._tokenizer())
+        order = writer_vocabulary.made(needed(places.material, "material"), places.data, self._tokenizer())
         write_text(places.common, json.dumps(order))
         self._say(f"vocabulary: {self._network.vocabulary:,} words of {len(order):,} may be written uncopied")
 
@@ -201,26 +195,20 @@ class WriterMaker:
         if places.synthetic.exists():
             self._say("augment: already made")
             return
-        self._needed(places.transfer / MODEL, "transfer")
+        needed(places.transfer / MODEL, "transfer")
         large = replace(self._settings.transfer.task, triple_tokens=self._settings.synthesis_tokens)
         task = self._task(replace(self._settings.transfer, task=large), None)
         total = len(task.transfer.to_synthesise())
         report = paced("augment", self._say)
-        examples: list[int] = []
-        kept: list[tuple[int, ...]] = []
-        network = trained(task, places.transfer, self._device)
+        made = synthesise(task, trained(task, places.transfer, self._device))
         with torch.autocast(torch.device(self._device).type, torch.bfloat16, enabled=self._device != "cpu"):
-            for done, (example, tokens, ended) in enumerate(synthesise(task, network), start=1):
-                report(done, total)
-                if ended and tokens and holds(tokens, answer_of(task.material, example)):
-                    examples.append(example)
-                    kept.append(tokens)
+            examples, kept, _ = worth_keeping(_counted(made, lambda done: report(done, total)), task.material)
         write_whole(places.synthetic, lambda path: save_synthetic(path, examples, kept))
         self._say(f"augment: {total:,} sentences written, {len(kept):,} kept: they end and hold their answer")
 
     def writer(self) -> None:
         """All styles, from several passages."""
-        synthetic = self._needed(self._places.synthetic, "augment")
+        synthetic = needed(self._places.synthetic, "augment")
         self._train("writer", self._places.writer, self._settings.writer, synthetic)
 
     def export(self) -> None:
@@ -230,31 +218,27 @@ class WriterMaker:
         from wherefrom.train.export_writer import WriterExport, export_writer, safe_words, texts_in
 
         places = self._places
-        task = self._task(self._settings.writer, self._needed(places.synthetic, "augment"))
-        self._needed(places.writer / MODEL, "writer")
+        task = self._task(self._settings.writer, needed(places.synthetic, "augment"))
+        needed(places.writer / MODEL, "writer")
         network = trained(task, places.writer)
         safe = safe_words(Tokenizer.from_file(str(self._tokenizer())), texts_in(texts_beside(places.material)))
         provenance: dict[str, Any] = {
             "model": "writer",
-            "writer": _read_json(places.writer / PROVENANCE),
-            "transfer": _read_json(places.transfer / PROVENANCE),
+            "writer": read_json(places.writer / PROVENANCE),
+            "transfer": read_json(places.transfer / PROVENANCE),
         }
-        with tempfile.TemporaryDirectory(prefix="unfinished-", dir=places.out) as workplace:
-            fresh = Path(workplace) / "weights"
+        with put_in_place(places.weights) as fresh:
             batch = self._settings.writer.task.batch
             export_writer(
                 network, self._tokenizer(), safe, fresh, provenance,
                 WriterExport(max_tokens=batch.max_tokens, max_question=batch.max_question),
             )  # fmt: skip
-            if places.weights.exists():
-                shutil.rmtree(places.weights)
-            fresh.rename(places.weights)
         self._say(f"export: {places.weights}")
 
     # Inside.
 
     def _train(self, stage: Stage, folder: Path, settings: TrainingSettings, synthetic: Path | None) -> None:
-        if _read_json(folder / PROVENANCE).get("finished") and (folder / MODEL).exists():
+        if read_json(folder / PROVENANCE).get("finished") and (folder / MODEL).exists():
             self._say(f"{stage}: already trained")
             return
         task = self._task(settings, synthetic)
@@ -268,8 +252,8 @@ class WriterMaker:
 
     def _task(self, settings: TrainingSettings, synthetic: Path | None) -> WriterTask:
         places = self._places
-        material = load(self._needed(places.material, "material"))
-        common = json.loads(self._needed(places.common, "vocabulary").read_text(encoding="utf-8"))
+        material = load(needed(places.material, "material"))
+        common = json.loads(needed(places.common, "vocabulary").read_text(encoding="utf-8"))
         start = places.reader or self._fetch("minilm", places.pretrained) / "model.safetensors"
         return WriterTask(
             with_synthetic(material, synthetic) if synthetic else material,
@@ -283,16 +267,8 @@ class WriterMaker:
     def _tokenizer(self) -> Path:
         return self._fetch("minilm", self._places.pretrained) / "tokenizer.json"
 
-    def _needed(self, path: Path, stage: Stage) -> Path:
-        if not path.exists():
-            raise TrainingError(f"{path} is not there yet; run the stage {stage} first (--stage {stage})")
-        return path
 
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """A file of ours; empty where there is none, or none that can be read."""
-    try:
-        read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return read
+def _counted(items: Iterable[_Item], report: Callable[[int], None]) -> Iterator[_Item]:
+    for done, item in enumerate(items, start=1):
+        yield item
+        report(done)

@@ -30,7 +30,7 @@ from wherefrom.networks.style_transfer import StyleTransferSettings
 from wherefrom.train.loop import Progress, fit, trained
 from wherefrom.train.settings import LoopSettings
 from wherefrom.train.style_transfer import StyleTransferTask, StyleTransferTaskSettings
-from wherefrom.train.writer import WriterTask, WriterTaskSettings, synthesise, word_settings
+from wherefrom.train.writer import WriterTask, WriterTaskSettings, synthesise, word_settings, worth_keeping
 from wherefrom.train.writer_batches import WriterBatchSettings
 from wherefrom.train.writer_material import Material, load, save_synthetic, with_synthetic
 from wherefrom.train.writer_scores import Said
@@ -39,7 +39,6 @@ LOOP = LoopSettings(
     seed=1, epochs=1, precision="bf16", learning_rate=5e-4, warmup=0.06, decay="cosine", report_every=100,
     checkpoint_every=1000,
 )  # fmt: skip
-_STYLES = ("short", "sentence", "narrative")
 
 
 def network_settings(preset: str, changes: Mapping[str, Any], without_decoder: bool) -> MasqueSettings:
@@ -207,30 +206,10 @@ def _augment(options: argparse.Namespace, task: WriterTask | StyleTransferTask) 
         made = synthesise(task, trained(task, options.out, options.device))
     else:
         made = task.synthesise(trained(task, options.out, options.device))
-    examples: list[int] = []
-    kept: list[tuple[int, ...]] = []
-    seen = 0
     with torch.autocast(torch.device(options.device).type, torch.bfloat16, enabled=options.device != "cpu"):
-        for example, tokens, ended in made:
-            seen += 1
-            if ended and tokens and holds(tokens, answer_of(task.material, example)):
-                examples.append(example)
-                kept.append(tokens)
+        examples, kept, seen = worth_keeping(made, task.material)
     save_synthetic(options.synthetic_out, examples, kept)
     print(f"{seen} sentences written, {len(kept)} kept: they end and hold their answer", flush=True)
-
-
-def answer_of(material: Material, example: int) -> tuple[int, ...]:
-    """The tokens of an example's first answer."""
-    first, starts = int(material["answers_until"][example]), material["target_starts"]
-    found: tuple[int, ...] = tuple(material["target_tokens"][starts[first] : starts[first + 1]].tolist())
-    return found
-
-
-def holds(sentence: Sequence[int], answer: Sequence[int]) -> bool:
-    """Whether the answer's tokens stand in the sentence, one behind the other."""
-    size = len(answer)
-    return any(tuple(sentence[at : at + size]) == tuple(answer) for at in range(len(sentence) - size + 1))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wherefrom.metrics import ranking
+from wherefrom.metrics.calibration import best_f1
 from wherefrom.metrics.lcs import lcs_length
 
 
@@ -38,23 +40,12 @@ def token_scores(said: Sequence[Said], name: str) -> dict[str, float]:
         found[f"{name}_length"] = _mean([len(tokens) / 100 for tokens, _ in pairs])
     ranked = [one for one in said if any(one.relevant)]
     if ranked and name == "short":
-        found["p_1"] = _mean([float(one.relevant[one.scores.index(max(one.scores))]) for one in ranked])
-        found["map"] = _mean([_precision(one.scores, one.relevant) for one in ranked])
+        rankings = [ranking.ranked(one.scores, one.relevant) for one in ranked]
+        found["p_1"] = _mean([ranking.precision_at(each) for each in rankings])
+        found["map"] = _mean([ranking.average_precision(each) for each in rankings])
     if name == "short" and len({one.answerable for one in said}) == 2:
-        found["answerable_f1"] = best_f1([one.chance for one in said], [one.answerable for one in said])[0]
+        found["answerable_f1"] = 100 * best_f1([one.chance for one in said], [one.answerable for one in said]).f1
     return found
-
-
-def best_f1(chances: Sequence[float], answerable: Sequence[bool]) -> tuple[float, float]:
-    """The highest F1 of "answerable" over all thresholds, in percent, and its threshold."""
-    order = sorted(range(len(chances)), key=lambda place: -chances[place])
-    positives, right, best = sum(answerable), 0, (0.0, 1.0)
-    for taken, place in enumerate(order, start=1):
-        right += answerable[place]
-        tied = taken < len(order) and chances[order[taken]] == chances[place]
-        if not tied:
-            best = max(best, (200 * right / (taken + positives), chances[place]))
-    return best
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -68,14 +59,3 @@ def _f1(tokens: Sequence[int], target: Sequence[int]) -> float:
 
 def _rouge(tokens: Sequence[int], target: Sequence[int]) -> float:
     return 2 * lcs_length(list(map(str, tokens)), list(map(str, target))) / max(1, len(tokens) + len(target))
-
-
-def _precision(scores: Sequence[float], relevant: Sequence[bool]) -> float:
-    """Average precision of one ranking; equal scores keep their order."""
-    order = sorted(range(len(scores)), key=lambda place: -scores[place])
-    found, total = 0, 0.0
-    for rank, place in enumerate(order, start=1):
-        if relevant[place]:
-            found += 1
-            total += found / rank
-    return total / max(1, found)

@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wherefrom.durable import write_text
+from wherefrom.metrics import ranking
 from wherefrom.metrics.answers import contains_answer, exact_match, token_f1
 from wherefrom.metrics.bleu import corpus_bleu
+from wherefrom.metrics.calibration import best_f1
 from wherefrom.metrics.rouge import rouge_l_marco
 from wherefrom.metrics.significance import bootstrap_interval, paired_bootstrap
+from wherefrom.metrics.styles import by_group, keyword, repeated_ngram_rate, zero_overlap
 from wherefrom.metrics.tokens import marco_tokens, narrative_tokens
 from wherefrom.train.writer_data import texts_beside
-from wherefrom.train.writer_scores import best_f1
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -31,7 +33,6 @@ Line = Mapping[str, Any]
 _COMPARED = (
     ("sentence", "rouge_l"), ("short", "rouge_l"), ("short", "f1"), ("told", "rouge_l"), ("passages", "map"),
 )  # fmt: skip
-_KEYWORDS = ("what", "how", "definition", "where", "who", "when", "which", "why")
 
 
 def told(texts: Path) -> dict[int, Line]:
@@ -44,14 +45,6 @@ def spelled(tokens: Sequence[int], tokenizer: Tokenizer) -> str:
     """Wordpieces as lowercased text; scores do not see case and spacing."""
     text: str = tokenizer.decode(list(tokens), skip_special_tokens=True)
     return text
-
-
-def keyword(question: str) -> str:
-    """The first of PREAST-QA's keywords that the question contains; "other" without one."""
-    words = set(marco_tokens(question))
-    if words & {"define"}:
-        words.add("definition")
-    return next((word for word in _KEYWORDS if word in words), "other")
 
 
 def scored(said: Sequence[Line], texts: Mapping[int, Line], tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
@@ -89,7 +82,7 @@ def text_scores(asked: str, said: Mapping[int, str], texts: Mapping[int, Line]) 
     tokens = narrative_tokens if asked == "narrative" else marco_tokens
     each: dict[str, dict[int, float]] = {"rouge_l": {}, "em": {}, "f1": {}}
     golds: dict[int, list[str]] = {}
-    by: dict[str, list[float]] = {}
+    groups: list[str] = []
     for example, text in said.items():
         gold = texts[example]
         whole = asked in ("sentence", "told")
@@ -98,7 +91,7 @@ def text_scores(asked: str, said: Mapping[int, str], texts: Mapping[int, Line]) 
         each["rouge_l"][example] = rouge_l_marco(tokens(text.lower()), references).f
         each["em"][example] = exact_match(text, golds[example])
         each["f1"][example] = token_f1(text, golds[example])
-        by.setdefault(f"keyword {keyword(gold['question'])}", []).append(each["rouge_l"][example])
+        groups.append(keyword(gold["question"]))
     bleu = corpus_bleu(
         [tokens(said[example].lower()) for example in said],
         [[tokens(reference.lower()) for reference in golds[example]] for example in said],
@@ -112,45 +105,38 @@ def text_scores(asked: str, said: Mapping[int, str], texts: Mapping[int, Line]) 
         "rouge_l_interval": [100 * interval.low, 100 * interval.high],
         **{f"bleu_{n}": 100 * value for n, value in enumerate(bleu, start=1)},
         "words": sum(lengths) / len(lengths),
-        "repeated_4_grams": 100 * sum(_repeats(tokens(text)) for text in said.values()) / len(said),
-        "by": {name: {"rouge_l": 100 * sum(v) / len(v), "examples": len(v)} for name, v in sorted(by.items())},
+        "repeated_4_grams": 100 * repeated_ngram_rate(list(said.values()), 4),
+        "rouge_l by keyword": {
+            name: 100 * group.mean for name, group in by_group(groups, list(each["rouge_l"].values())).items()
+        },
         "each": each,
         "said": dict(said),
     }
 
 
-def _repeats(words: Sequence[str]) -> bool:
-    grams = [tuple(words[at : at + 4]) for at in range(len(words) - 3)]
-    return len(set(grams)) < len(grams)
-
-
 def _passages(lines: Sequence[Line]) -> dict[str, Any]:
     """How well passages are ranked where one is relevant, and how well answerability is told."""
-    precision: dict[int, float] = {}
-    reciprocal: dict[int, float] = {}
-    for line in lines:
-        order = sorted(range(len(line["scores"])), key=lambda place: -line["scores"][place])
-        ranks = [rank for rank, place in enumerate(order, start=1) if line["relevant"][place]]
-        if ranks:
-            precision[line["example"]] = sum(n / rank for n, rank in enumerate(ranks, start=1)) / len(ranks)
-            reciprocal[line["example"]] = 1 / ranks[0]
-    found: dict[str, Any] = {"examples": len(lines), "each": {"map": precision, "mrr": reciprocal}}
-    if precision:
-        found |= {"map": 100 * sum(precision.values()) / len(precision)}
-        found |= {"mrr": 100 * sum(reciprocal.values()) / len(reciprocal)}
+    rankings = {line["example"]: ranking.ranked(line["scores"], line["relevant"]) for line in lines}
+    judged = {example: found for example, found in rankings.items() if any(found.gains)}
+    precision = {example: ranking.average_precision(found) for example, found in judged.items()}
+    found: dict[str, Any] = {"examples": len(lines), "each": {"map": precision}}
+    if judged:
+        found["map"] = 100 * ranking.mean_average_precision(list(judged.values()))
+        found["mrr"] = 100 * ranking.mean_reciprocal_rank(list(judged.values()))
     labels = [line["answerable"] for line in lines]
     if len(set(labels)) == 2:
-        found["answerable_f1"], found["threshold"] = best_f1([line["chance"] for line in lines], labels)
+        best = best_f1([line["chance"] for line in lines], labels)
+        found |= {"answerable_f1": 100 * best.f1, "threshold": best.threshold}
     return found
 
 
 def _between_styles(sentence: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, float]:
     """How well the two styles of one question agree."""
     shared = sorted(sentence["said"].keys() & short["said"].keys())
-    none = [not set(marco_tokens(sentence["said"][key])) & set(marco_tokens(short["said"][key])) for key in shared]
-    holds = [contains_answer(sentence["said"][key], [short["said"][key]]) for key in shared]
-    return {"examples": len(shared), "zero_overlap": 100 * sum(none) / max(1, len(none)),
-            "sentence_holds_short": 100 * sum(holds) / max(1, len(holds))}  # fmt: skip
+    in_full, shortly = ([part["said"][key] for key in shared] for part in (sentence, short))
+    holds = [contains_answer(text, [answer]) for text, answer in zip(in_full, shortly, strict=True)]
+    return {"examples": len(shared), "zero_overlap": 100 * zero_overlap(in_full, shortly),
+            "sentence_holds_short": 100 * sum(holds) / len(holds)}  # fmt: skip
 
 
 def main(arguments: list[str]) -> None:
