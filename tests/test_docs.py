@@ -37,13 +37,14 @@ def test_generated_pages_are_fresh(name: str) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=named)
 def test_commands_shown_work(page: Path, tmp_path: Path) -> None:
-    """Every line of an `sh` block is run, in order, on a library of the page's own."""
+    """Every line of an `sh` block is run, in order, on a library of the page's own, in a folder that has the sample."""
+    (tmp_path / "sample").symlink_to(ROOT / "sample")
     for line in "".join(blocks(page, "sh")).splitlines():
         program, *arguments = shlex.split(line, comments=True)
         assert program == "wherefrom", line
         done = subprocess.run(
             [sys.executable, "-m", "wherefrom", *arguments],
-            cwd=ROOT,
+            cwd=tmp_path,
             env={**os.environ, "WHEREFROM_LIBRARY": str(tmp_path / "library")},
             capture_output=True,
             text=True,

@@ -20,6 +20,7 @@ from wherefrom.runtime.weights import SHIPPED
 from wherefrom.types import Answer, Hit, Passage, Question, joined
 from wherefrom.write.attest import tells, unattested
 from wherefrom.write.masque import MasqueWriter
+from wherefrom.write.pictures import picture
 
 WEIGHTS = SHIPPED / "writer"
 SAMPLE = Path(__file__).parents[1] / "sample" / "library"
@@ -60,6 +61,17 @@ def test_a_sentence_tells_the_answer_and_nothing_of_its_own(library: Library, qu
         if word.source == "passage":
             assert word.passage_id is not None
             assert texts[word.passage_id][word.start : word.end].casefold() == word.text.casefold()
+
+
+def test_the_picture_of_the_documentation_is_of_this_writer(library: Library) -> None:
+    question = "How does a male emperor penguin hold the egg?"
+    shown = (SAMPLE.parents[1] / "docs" / "images" / "writing.svg").read_text(encoding="utf-8")
+    trace = library.ask(question, "sentence")
+    assert trace.answer is not None
+    drawn = picture(library.explain(trace))
+    for told in (question, trace.answer.text, "the reader&#x27;s short answer", "passage 2: The emperor penguin"):
+        assert f">{told}</text>" in shown
+        assert f">{told}</text>" in drawn
 
 
 def test_most_sentences_are_written_at_the_first_try(library: Library) -> None:

@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime", reason="networks run in onnxruntime")
 
 from wherefrom import Library
 from wherefrom.config import Settings, resolve
-from wherefrom.errors import SettingsError
+from wherefrom.errors import NothingWritten, SettingsError
 from wherefrom.judge.masque import MasqueJudge
 from wherefrom.pipeline import build
 from wherefrom.rank.masque import MasqueRanker
@@ -66,6 +66,23 @@ def test_what_is_declined_is_not_written(library: Library) -> None:
     assert trace.answer.text is None
     assert 0.5 < trace.answer.chance < 1.0
     assert not heard
+
+
+def test_how_an_answer_was_written_is_explained(library: Library) -> None:
+    trace = library.ask(QUESTION, "sentence")
+    assert trace.answer is not None
+    assert library.explain(trace).words == trace.answer.words
+
+
+def test_what_was_not_written_cannot_be_explained(library: Library, tmp_path: Path) -> None:
+    declined = library.ask(QUESTION, "sentence", min_chance=1.0)
+    with pytest.raises(NothingWritten, match=r"no answer \(chance 0\.\d\d\).*min_chance"):
+        library.explain(declined)
+    with pytest.raises(SettingsError, match=r"style short is quoted.*use style sentence"):
+        library.explain(library.ask(QUESTION))
+    quoting = Library(library.path, resolve(overrides=["write.kind=verbatim"]))
+    with quoting, pytest.raises(SettingsError, match=r"write\.kind=verbatim"):
+        quoting.explain(quoting.ask(QUESTION, "sentence"))
 
 
 def test_all_stages_share_one_session(tiny_writer_weights: Path) -> None:
@@ -120,6 +137,46 @@ class TestCommandLine:
         assert lines[0] == "The story is Marta."
         assert lines[1].endswith("attested 0.50")  # of story and Marta
         assert "The boiler was serviced by «Marta» in May." in done.stdout
+
+    def test_draws_how_it_was_written(self, library: Library, tiny_writer_weights: Path, tmp_path: Path) -> None:
+        file = tmp_path / "written.svg"
+        command = self.ask(library, tiny_writer_weights, "--picture", str(file))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("The story is Marta.\n")
+        assert f"wrote {file}" in done.stdout
+        assert "Marta: the reader&#x27;s short answer, " in file.read_text()
+        json = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=60).stdout
+        assert json.startswith("{")
+        assert "wrote" not in json
+
+    @pytest.mark.parametrize(
+        ("more", "code", "message"),
+        [
+            (("--style", "short"), 2, "style short is quoted"),
+            (("--style", "passage"), 2, "style passage is quoted"),
+            (("--set", "write.kind=verbatim"), 2, "write.kind=verbatim quotes"),
+            (("--min-chance", "1"), 1, "there is no answer (chance "),
+            (("--picture", "written.png"), 2, "must end in .svg"),
+            (("--picture", "no/such/place.svg"), 2, "there is no folder"),
+        ],
+    )
+    def test_where_nothing_is_written_there_is_no_picture(
+        self,
+        library: Library,
+        tiny_writer_weights: Path,
+        tmp_path: Path,
+        more: tuple[str, ...],
+        code: int,
+        message: str,
+    ) -> None:
+        file = tmp_path / "written.svg"
+        command = self.ask(library, tiny_writer_weights, "--picture", str(file), *more)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == code
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+        assert not file.exists()
 
     def test_shows_words_once_to_people(self, library: Library, tiny_writer_weights: Path) -> None:
         ours, theirs = pty.openpty()

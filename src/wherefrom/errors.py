@@ -4,6 +4,7 @@ WherefromError
 ├── SettingsError        a setting is unknown, of the wrong type or out of range
 ├── IngestError          one file or record cannot be read; the rest goes on
 ├── NotFound             no document or passage of that id
+├── NothingWritten       an answer was declined or quoted, and is to be explained
 └── LibraryError         the library folder cannot be used
     ├── LibraryMissing   there is none at that place
     ├── LibraryForeign   the folder holds something else
@@ -37,6 +38,10 @@ class NotFound(WherefromError):
     """No document or passage of that id."""
 
     exit_code = 5
+
+
+class NothingWritten(WherefromError):
+    """How an answer was written is asked, and it was declined or quoted."""
 
 
 class LibraryError(WherefromError):

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from wherefrom.config import IndexSettings, Settings
-from wherefrom.errors import NotFound
+from wherefrom.errors import NotFound, NothingWritten
 from wherefrom.ingest.split import split
 from wherefrom.retrieve.bm25 import BM25Index
 from wherefrom.stages import Index
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wherefrom.pipeline import Pipeline
     from wherefrom.stages import Heard
     from wherefrom.store.feedback import Feedback
+    from wherefrom.write.explain import Explanation
 
 
 def _tfidf(path: Path, settings: IndexSettings) -> Index:
@@ -186,6 +187,27 @@ class Library:
         """
         style = style or self._settings.write.style
         return self.pipeline(k).ask_many([Question("", question)], style, min_chance, heard)[0]
+
+    def explain(self, trace: Trace) -> Explanation:
+        """How this library's answer was written: `wherefrom.write.pictures.picture` draws it."""
+        from wherefrom.write.explain import check_written
+        from wherefrom.write.masque import MasqueWriter
+
+        answer = trace.answer
+        if answer is None or answer.text is None:
+            chance = f" (chance {answer.chance:.2f})" if answer else ""
+            raise NothingWritten(
+                f"there is no answer{chance}, so nothing was written; a smaller min_chance declines less"
+            )
+        check_written(self.settings().write, answer.style)
+        writer = self.pipeline().writer
+        assert isinstance(writer, MasqueWriter)
+        found = writer.explain(trace.question, trace.hits, trace.candidates, answer.style)
+        if found is None:
+            raise NothingWritten(
+                "this answer is quoted: what the network wrote did not keep to its sources; ask in other words"
+            )
+        return found
 
     def pipeline(self, k: int | None = None) -> Pipeline:
         """The stages over this library, for many questions at a time."""

@@ -31,12 +31,12 @@ class Bar:
 
 def line_plot(title: str, x: str, y: str, lines: Sequence[Line], diagonal: bool = False) -> str:
     """Curves over the unit square; `diagonal` draws the line where both axes agree."""
-    parts = [_text(_WIDTH / 2, 16, title, "middle", bold=True)]
+    parts = [text_at(_WIDTH / 2, 16, title, "middle", bold=True)]
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(f'<line x1="{_x(tick)}" y1="{_y(0)}" x2="{_x(tick)}" y2="{_y(1)}" class="grid"/>')
         parts.append(f'<line x1="{_x(0)}" y1="{_y(tick)}" x2="{_x(1)}" y2="{_y(tick)}" class="grid"/>')
-        parts.append(_text(_x(tick), _y(0) + 14, f"{tick:g}", "middle"))
-        parts.append(_text(_x(0) - 6, _y(tick) + 4, f"{tick:g}", "end"))
+        parts.append(text_at(_x(tick), _y(0) + 14, f"{tick:g}", "middle"))
+        parts.append(text_at(_x(0) - 6, _y(tick) + 4, f"{tick:g}", "end"))
     if diagonal:
         parts.append(f'<line x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}" class="diagonal"/>')
     for number, line in enumerate(lines):
@@ -46,10 +46,10 @@ def line_plot(title: str, x: str, y: str, lines: Sequence[Line], diagonal: bool 
         if len(line.points) <= 20:
             parts += [f'<circle cx="{_x(a):.1f}" cy="{_y(b):.1f}" r="3" fill="{colour}"/>' for a, b in line.points]
         if len(lines) > 1:
-            parts.append(_text(_x(1) - 4, _y(0) - 8 - 14 * number, line.name, "end", colour=colour))
-    parts.append(_text((_x(0) + _x(1)) / 2, _HEIGHT - 6, x, "middle"))
-    parts.append(_text(14, (_y(0) + _y(1)) / 2, y, "middle", turned=True))
-    return _svg(title, _WIDTH, _HEIGHT, parts)
+            parts.append(text_at(_x(1) - 4, _y(0) - 8 - 14 * number, line.name, "end", colour=colour))
+    parts.append(text_at((_x(0) + _x(1)) / 2, _HEIGHT - 6, x, "middle"))
+    parts.append(text_at(14, (_y(0) + _y(1)) / 2, y, "middle", turned=90))
+    return svg(title, _WIDTH, _HEIGHT, parts)
 
 
 def bar_plot(title: str, bars: Sequence[Bar], unit: str = "") -> str:
@@ -57,10 +57,10 @@ def bar_plot(title: str, bars: Sequence[Bar], unit: str = "") -> str:
     row, left, wide = 20, 130, 400
     most = max((bar.high if bar.high is not None else bar.value for bar in bars), default=1.0) or 1.0
     scale = (wide - left - 60) / most
-    parts = [_text(wide / 2, 16, title, "middle", bold=True)]
+    parts = [text_at(wide / 2, 16, title, "middle", bold=True)]
     for number, bar in enumerate(bars):
         top = _TOP + number * row
-        parts.append(_text(left - 6, top + 13, bar.name, "end"))
+        parts.append(text_at(left - 6, top + 13, bar.name, "end"))
         width = max(bar.value, 0.0) * scale
         parts.append(f'<rect x="{left}" y="{top + 2}" width="{width:.1f}" height="{row - 6}" fill="{_COLOURS[0]}"/>')
         end = left + width
@@ -68,8 +68,8 @@ def bar_plot(title: str, bars: Sequence[Bar], unit: str = "") -> str:
             a, b, middle = left + bar.low * scale, left + bar.high * scale, top + row / 2 - 1
             parts.append(f'<line x1="{a:.1f}" y1="{middle}" x2="{b:.1f}" y2="{middle}" class="interval"/>')
             end = max(end, b)
-        parts.append(_text(end + 5, top + 13, f"{bar.value:.1f}{unit}", "start"))
-    return _svg(title, wide, _TOP + row * len(bars) + 8, parts)
+        parts.append(text_at(end + 5, top + 13, f"{bar.value:.1f}{unit}", "start"))
+    return svg(title, wide, _TOP + row * len(bars) + 8, parts)
 
 
 STYLE = """
@@ -80,12 +80,19 @@ svg .interval { stroke: currentColor; stroke-width: 1.5; }
 """
 
 
-def standalone(svg: str) -> str:
+# A file of its own has no page whose colours it could take: it brings paper and ink, by day and by night.
+_ALONE = """svg { color: #1b1f24; background: #ffffff; }
+@media (prefers-color-scheme: dark) { svg { color: #e3e6ea; background: #16191d; } }
+"""
+
+
+def standalone(drawn: str) -> str:
     """A plot as a file of its own: with the style that a page would give it."""
-    return svg.replace(">", f"><style>{STYLE}</style>", 1) + "\n"
+    return drawn.replace(">", f"><style>{STYLE}{_ALONE}</style>", 1) + "\n"
 
 
-def _svg(title: str, width: float, height: float, parts: Sequence[str]) -> str:
+def svg(title: str, width: float, height: float, parts: Sequence[str]) -> str:
+    """The parts as one picture; the title is what is read aloud."""
     inside = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
@@ -93,12 +100,13 @@ def _svg(title: str, width: float, height: float, parts: Sequence[str]) -> str:
     )
 
 
-def _text(
-    x: float, y: float, text: str, anchor: str, bold: bool = False, colour: str = "", turned: bool = False
+def text_at(
+    x: float, y: float, text: str, anchor: str, bold: bool = False, colour: str = "", turned: float = 0.0
 ) -> str:
+    """A line of text; `turned` by so many degrees against the clock."""
     extra = ' font-weight="bold"' if bold else ""
     extra += f' fill="{colour}"' if colour else ""
-    extra += f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
+    extra += f' transform="rotate({-turned:g} {x:.1f} {y:.1f})"' if turned else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escape(text)}</text>'
 
 

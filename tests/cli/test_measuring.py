@@ -71,6 +71,20 @@ def test_against_another_system(squad: Path, tmp_path: Path) -> None:
     assert "em: 100.00 against 60.00, difference +40" in done.stdout
 
 
+def test_two_styles_of_one_system(squad: Path, tmp_path: Path) -> None:
+    for style in ("short", "sentence"):
+        out = tmp_path / f"{style}.jsonl"
+        more = ("--set", "write.kind=verbatim", "--style", style)
+        assert run("predict", "squad", squad, "--from", "gold", "--out", out, *more).returncode == 0
+    given = ("score", "squad", squad, tmp_path / "sentence.jsonl", "--against", tmp_path / "short.jsonl")
+    assert "sentence against short: 5 questions answered in both, 0 in sentence alone" in run(*given).stdout
+    styles = json.loads(run(*given, "--json").stdout)["styles"]
+    assert (styles["agrees"], styles["zero_overlap"], styles["contradicts"]) == (100.0, 0.0, 0.0)
+    assert styles["words_one"] > styles["words_other"]
+    same = ("score", "squad", squad, tmp_path / "short.jsonl", "--against", tmp_path / "short.jsonl", "--json")
+    assert "styles" not in json.loads(run(*same).stdout)
+
+
 def test_from_the_library(squad: Path, tmp_path: Path) -> None:
     library = tmp_path / "library"
     (tmp_path / "notes.txt").write_text("The lighthouse was built by Ines Moreau.")
@@ -129,9 +143,13 @@ def test_reproduce_lists_reported_beside_measured(tmp_path: Path) -> None:
 
 
 def test_a_row_whose_system_does_not_exist_is_refused(tmp_path: Path) -> None:
-    done = run("reproduce", "masque", "--runs", tmp_path)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
+    for name, reason in (("cete", "settings that do not exist"), ("masque", "writer.safetensors is not there")):
+        done = run("reproduce", name, "--runs", tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert reason in done.stderr
+        assert "Traceback" not in done.stderr
+    planned = run("reproduce", "masque", "--row", "t5-masque-nlg", "--runs", tmp_path)
+    assert (planned.returncode, "nqa-in-nlg.toml needs settings" in planned.stderr) == (2, True)
     assert not list(tmp_path.rglob("*.json"))
     assert run("reproduce", "rnkqa", "--list").returncode == 5
     assert run("reproduce").returncode == 2

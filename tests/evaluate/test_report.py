@@ -11,8 +11,9 @@ import pytest
 
 from wherefrom.data import catalog
 from wherefrom.data.examples import Example, whole
+from wherefrom.evaluate.consistency import consistency
 from wherefrom.evaluate.predictions import Prediction
-from wherefrom.evaluate.report import ReportError, write_report
+from wherefrom.evaluate.report import ReportError, plots, write_report
 from wherefrom.evaluate.score import score
 from wherefrom.plots import Bar, Line, bar_plot, line_plot
 from wherefrom.types import Question
@@ -41,12 +42,49 @@ def test_markdown_has_the_metrics_and_their_intervals(scores: Path, tmp_path: Pa
     assert "### By question type" in text
 
 
+def test_the_curve_of_answerability_goes_through_its_points(scores: Path) -> None:
+    """Eight of twelve are answerable: saying yes to all has recall 1 and precision 8/12."""
+    flat = msgspec.json.decode(scores.read_bytes())
+    last = flat["curves"]["precision_recall"][-1]
+    assert (last["recall"], last["precision"]) == (1.0, pytest.approx(8 / 12))
+    drawn = next(plot for plot in plots(flat) if "precision and recall" in plot)
+    assert drawn.count("<circle") == len(flat["curves"]["precision_recall"])
+
+
+def test_written_answers_have_rouge_and_lengths_by_group(tmp_path: Path) -> None:
+    passage = whole("p", "The mill was built in 1908 by Ines Rey.")
+    asked = [
+        Example(Question(id, question), (passage,), answers=(short,), sentences=(sentence,))
+        for id, question, short, sentence in (
+            ("1", "When was the mill built?", "1908", "The mill was built in 1908."),
+            ("2", "Who built the mill?", "Ines Rey", "Ines Rey built the mill."),
+        )
+    ]
+    said = {"1": "The mill was built in 1908.", "2": "Ines Rey built it."}
+    found = {id: Prediction(id, text, style="sentence") for id, text in said.items()}
+    short = {"1": Prediction("1", "1908", style="short"), "2": Prediction("2", "Ines Rey", style="short")}
+    flat = score(catalog.dataset("qa2d"), asked, found).flat() | {"styles": consistency(found, short, ["1", "2"])}
+    path = tmp_path / "written.json"
+    path.write_bytes(msgspec.json.encode(flat))
+    write_report([path], tmp_path / "report.md", "x")
+    text = (tmp_path / "report.md").read_text()
+    assert "An answer has 5.0 words." in text
+    assert re.search(r"^\| group \| examples \| em \| f1 \| rouge_l \| bleu_1 \| words \|$", text, re.MULTILINE)
+    assert re.search(r"^\| when \| 1 \|.* 100.00 \|.* 6.00 \|$", text, re.MULTILINE)
+    assert "### Two styles" in text
+    assert "| agrees | 100.00 |" in text
+    names = [re.findall('aria-label="([^"]*)"', plot)[0] for plot in plots(flat)]
+    assert "rouge_l by question type" in names
+    assert "rouge_l by keyword" in names
+
+
 def test_html_is_one_file_with_every_plot(scores: Path, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     write_report([scores, scores], out, "Our <results>")
     text = out.read_text()
-    for plot in ("precision and recall", "Calibration", "Risk and coverage", "by question type", "Words of an answer"):
-        assert plot in text
+    for plot in ("precision and recall", "Calibration", "Risk and coverage", "by question type", "by keyword",
+                 "Words of an answer"):  # fmt: skip
+        assert re.search(f'aria-label="[^"]*{plot}', text), plot
     assert "Our &lt;results&gt;" in text
     assert not re.search(r"<script|<link|src=|url\(|@import", text), "the page must need nothing else"
 

@@ -53,6 +53,31 @@ def test_breakdowns_count_every_example_once(squad_examples: list[Example]) -> N
         assert sum(group["examples"] for group in groups.values()) == 5
 
 
+def test_breakdowns_say_how_long_the_answers_are(squad_examples: list[Example]) -> None:
+    scores = score(SQUAD, squad_examples, said(h1="in 1908", h2="Ines Moreau", h3="", g1="412", g2="at the dusk again"))
+    assert scores.by_keyword["when"]["words"] == 3.0  # two and four; what was declined has no length
+    assert scores.by_keyword["who"]["words"] == 2.0
+    assert scores.lengths["all"] == 9 / 4
+
+
+def test_sentences_are_compared_with_sentences_whatever_the_dataset() -> None:
+    example = Example(Question("1", "Who?"), (), answers=("Ines Rey",), sentences=("Ines Rey built it.",), kind="who")
+    sample = catalog.dataset("sample")
+    for style, expected in (("sentence", 100.0), ("short", None)):
+        scores = score(sample, [example], {"1": Prediction("1", "Ines Rey built it.", style=style)})
+        assert scores.metrics.get("rouge_l") == expected
+        assert scores.by_keyword["who"].get("rouge_l") == expected
+
+
+def test_a_sentence_that_holds_the_answer_is_no_risk() -> None:
+    """F1 of the sentence is 2/7, but it tells the answer."""
+    example = Example(Question("1", "Who?"), (), answers=("Rey",), answerable=True)
+    text = "It was built by a person named Rey."
+    for style, expected in (("sentence", 0.0), ("short", 1.0)):
+        found = {"1": Prediction("1", text, chance=0.9, style=style)}
+        assert score(catalog.dataset("sample"), [example], found).metrics["aurc"] == expected
+
+
 def test_predictions_for_another_dataset_are_an_error(squad_examples: list[Example]) -> None:
     with pytest.raises(ScoreError, match="is it the right file"):
         score(SQUAD, squad_examples, said(x="y"))

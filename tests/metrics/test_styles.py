@@ -15,6 +15,7 @@ from wherefrom.metrics.styles import (
     KEYWORDS,
     attested_share,
     by_group,
+    contradictions,
     is_attested,
     keyword,
     keywords,
@@ -84,6 +85,15 @@ def test_keyword_of_a_question(question: str, expected: str) -> None:
 def test_all_keywords_of_a_question() -> None:
     assert keywords("who knows when and what to define") == ("what", "definition", "who", "when")
     assert {keyword(question) for question in real_questions()} <= set(KEYWORDS)
+
+
+def test_yes_in_one_style_and_no_in_the_other() -> None:
+    one = ["Yes.", "no", "yes", "the mill", "No, never", ""]
+    other = ["No, it was not.", "No.", "It was.", "yes", "Yes", "yes"]
+    assert contradictions(one, other) == 2 / 6  # the first and the fifth
+    assert contradictions(other, one) == 2 / 6
+    with pytest.raises(MetricError):
+        contradictions([], [])
 
 
 def test_means_by_group_by_hand() -> None:

@@ -136,6 +136,36 @@ def test_no_token_twice_in_a_row_but_where_a_source_has_it_so() -> None:
     assert told(found) == ["king", "king"]
 
 
+def test_where_every_step_looked_is_kept_if_asked_for() -> None:
+    """Before a word is chosen: `king` has its weight though `old` is written, and `##1`, which may not begin a word."""
+    old, king, one = place(KING, "old"), place(KING, "king"), place(KING, "##1")
+    steps = in_turn({f"place:{old}": 0.6, f"place:{king}": 0.2, f"place:{one}": 0.1, "the": 0.1}, {END: 1.0})
+    (plain,) = searched(KING, steps)
+    (kept,) = searched(KING, steps, looking=True)
+    assert plain.looked is None
+    assert kept.looked is not None
+    assert kept.looked.shape == (1, len(KING))
+    assert kept.looked[0, [old, king, one]].tolist() == pytest.approx([0.6, 0.2, 0.1])
+    assert kept.tokens == plain.tokens
+    assert kept.places.tolist() == plain.places.tolist()
+
+
+def test_each_answer_of_a_beam_keeps_its_own_looks() -> None:
+    old, king = place(KING, "old"), place(KING, "king")
+
+    def after(written: Sequence[str]) -> Mapping[str, float]:
+        if not written:
+            return {"the": 0.6, "story": 0.4}
+        if len(written) == 1:
+            return {f"place:{old if written == ['the'] else king}": 0.9}
+        return {END: 1.0}
+
+    for found in searched(KING, after, beam=2, looking=True):
+        assert found.looked is not None
+        at = old if told(found)[0] == "the" else king
+        assert numpy.flatnonzero(found.looked[1]).tolist() == [at]
+
+
 class TestKeepsToTheSources:
     def test_digits_and_unsafe_words_never_come_from_the_vocabulary(self) -> None:
         (found,) = searched(KING, in_turn({"3": 0.5, "dragon": 0.4, "the": 0.1}, {END: 1.0}))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from train.letters import letters_tokenizer
 from wherefrom.data.examples import whole
 from wherefrom.types import Passage, Word, WordSource, joined
-from wherefrom.write.spelling import Piece, spelled
+from wherefrom.write.spelling import Piece, spelled, spelled_with
 
 TOKENIZER = letters_tokenizer()
 QUESTION = "Who was Zoë O'Neill-García's teacher?"
@@ -64,6 +64,25 @@ def test_a_text_copied_as_a_whole_keeps_every_character(text: str) -> None:
         assert text[first:].startswith(joined(told))
         assert len(joined(told)) >= last - first - sum(character.isspace() for character in text[first:last])
         assert joined(told).startswith(text[first:last].rstrip())
+
+
+@given(st.data())
+def test_every_piece_belongs_to_a_word_and_words_come_in_their_order(data: st.DataObject) -> None:
+    every = copied(PASSAGE.text, "passage", 0) + copied(QUESTION, "question", None) + own("the beetles look .")
+    pieces = data.draw(st.lists(st.sampled_from(every), max_size=30))
+    told = spelled_with(pieces, QUESTION, [PASSAGE])
+    assert tuple(word for word, _ in told) == spelled(pieces, QUESTION, [PASSAGE])
+    numbers = [number for _, pieces_of in told for number in pieces_of]
+    assert numbers == sorted(numbers)
+    left_out = set(range(len(pieces))) - set(numbers)
+    assert all(pieces[number].text.startswith("[") for number in left_out)
+
+
+def test_a_word_has_all_of_its_pieces() -> None:
+    pieces = [*own("the"), *some(PASSAGE, "1998"), *own("look")]
+    assert len(pieces) > 3
+    told = [(word.text, numbers) for word, numbers in spelled_with(pieces, QUESTION, [PASSAGE])]
+    assert told == [("the", (0,)), ("1998", tuple(range(1, len(pieces) - 1))), ("look", (len(pieces) - 1,))]
 
 
 @given(st.data())

@@ -15,6 +15,7 @@ from wherefrom.types import STYLES, Style, joined
 from wherefrom.write.attest import attested
 
 if TYPE_CHECKING:
+    from wherefrom.library import Library
     from wherefrom.types import Answer, Passage, Trace, Word
 
 
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     metavar="P",
     help="Decline below this chance of being answerable [default: judge.min_chance].",
 )
+@click.option(
+    "--picture",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    callback=lambda _context, _parameter, file: _checked(file),
+    help="Draw how a sentence was written: each word's shares by source, and what the network looked at (SVG).",
+)
 @k_option
 @json_option
 @library_options
@@ -34,6 +42,7 @@ def command(
     question: tuple[str, ...],
     style: Style | None,
     min_chance: float | None,
+    picture: Path | None,
     k: int | None,
     as_json: bool,
     library: str | None,
@@ -48,11 +57,41 @@ def command(
     typed = _Typed()
     heard = typed if for_people() and not as_json else None
     with opened(library, toml, overrides) as opened_library:
+        if picture is not None:
+            _check_drawn(opened_library, style)
         trace = opened_library.ask(" ".join(question), style, k, min_chance, heard)
-    if as_json:
-        print_json(trace)
-    else:
-        _tell(trace, typed.text)
+        if as_json:
+            print_json(trace)
+        else:
+            _tell(trace, typed.text)
+        if picture is not None:
+            _draw(opened_library, trace, picture)
+    if picture is not None and not as_json:
+        click.echo(faint(f"\nwrote {picture}"))
+
+
+def _checked(file: Path | None) -> Path | None:
+    """A picture's file that can be written."""
+    if file is not None and file.suffix != ".svg":
+        raise click.BadParameter(f"{file} must end in .svg")
+    if file is not None and not file.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {file.parent}")
+    return file
+
+
+def _check_drawn(library: Library, style: Style | None) -> None:
+    """Before anything is asked: whether answers of this style are written at all."""
+    from wherefrom.write.explain import check_written
+
+    write = library.settings().write
+    check_written(write, style or write.style)
+
+
+def _draw(library: Library, trace: Trace, file: Path) -> None:
+    from wherefrom.durable import write_text
+    from wherefrom.write.pictures import picture
+
+    write_text(file, picture(library.explain(trace)))
 
 
 class _Typed:

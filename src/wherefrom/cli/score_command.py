@@ -11,6 +11,7 @@ from wherefrom.cli.options import json_option
 from wherefrom.cli.output import for_people, print_json, strong, table
 
 if TYPE_CHECKING:
+    from wherefrom.evaluate.consistency import Consistency
     from wherefrom.evaluate.score import Difference, Scores
 
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 @click.argument("predictions", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--split", default="valid", show_default=True, help="Which split, if FILE is the dataset's folder.")
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Predictions of another system: how much better is the first, and is it chance?")  # fmt: skip
+              help="Predictions of another system: how much better is the first, and is it chance? Or the same "
+              "system's traces in another style: do both say the same?")  # fmt: skip
 @click.option("--every", type=click.IntRange(min=1), metavar="N", default=1, help="Only every N-th question: a sample.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -39,6 +41,7 @@ def command(
 
     from wherefrom.data import catalog
     from wherefrom.evaluate import score as scoring
+    from wherefrom.evaluate.consistency import consistency
     from wherefrom.evaluate.predictions import read_predictions
 
     chosen = catalog.dataset(dataset)
@@ -47,10 +50,14 @@ def command(
     scores = scoring.score(chosen, examples, found)
     result = scores.flat()
     compared: dict[str, Difference] = {}
+    styles: Consistency | None = None
     if against is not None:
-        others = scoring.scored(chosen, examples, read_predictions(against))
-        compared = scoring.compare(scoring.scored(chosen, examples, found), others)
+        other = read_predictions(against)
+        compared = scoring.compare(scoring.scored(chosen, examples, found), scoring.scored(chosen, examples, other))
         result["against"] = compared
+        styles = consistency(found, other, [example.question.id for example in examples])
+        if styles is not None:
+            result["styles"] = styles
     if out is not None:
         import msgspec
 
@@ -60,6 +67,8 @@ def command(
         print_json(result)
     else:
         _tell(scores, compared)
+        if styles is not None:
+            _tell_styles(styles)
 
 
 def _run_note(predictions: Path) -> object:
@@ -80,11 +89,13 @@ def _tell(scores: Scores, compared: dict[str, Difference]) -> None:
         rows.append((name, _number(name, value), interval))
     table(("metric", "value", "95 %"), rows, right=("value",))
     if for_people():
-        click.echo(f"{scores.dataset}: {scores.examples:,} examples, {scores.missing:,} without a prediction")
+        words = f"; an answer has {scores.lengths['all']:.1f} words" if "all" in scores.lengths else ""
+        click.echo(f"{scores.dataset}: {scores.examples:,} examples, {scores.missing:,} without a prediction{words}")
         for heading, groups in (("type", scores.by_type), ("keyword", scores.by_keyword)):
-            names = [
-                name for name in ("em", "f1", "rouge_l", "bleu_1", "map", "mrr", "accuracy") if name in scores.metrics
-            ]
+            wanted = ("em", "f1", "rouge_l", "bleu_1", "map", "mrr", "accuracy")
+            names: list[str] = [name for name in wanted if name in scores.metrics]
+            if names and any("words" in values for values in groups.values()):
+                names.append("words")
             if names and len(groups) > 1:
                 click.echo(strong(f"\nby {heading}"))
                 table(
@@ -101,6 +112,16 @@ def _tell(scores: Scores, compared: dict[str, Difference]) -> None:
             f"difference {difference.difference:+.4g}, p = {difference.t_test_p:.4f} (t-test), "
             f"{difference.bootstrap_p:.4f} (bootstrap)"
         )
+
+
+def _tell_styles(styles: Consistency) -> None:
+    click.echo(
+        f"{styles.one} against {styles.other}: {styles.questions:,} questions answered in both, "
+        f"{styles.one_alone:,} in {styles.one} alone, {styles.other_alone:,} in {styles.other} alone; "
+        f"{styles.agrees:.2f} % agree, {styles.zero_overlap:.2f} % share no word, "
+        f"{styles.contradicts:.2f} % say yes and no; "
+        f"{styles.words_one:.1f} words against {styles.words_other:.1f}"
+    )
 
 
 def _number(name: str, value: float | None) -> str:

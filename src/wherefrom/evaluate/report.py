@@ -16,7 +16,7 @@ from wherefrom.plots import STYLE, Bar, Line, bar_plot, line_plot
 
 _NOT_METRICS = (
     "dataset", "examples", "missing", "unknown", "intervals", "by_type", "by_keyword", "lengths", "curves", "run",
-    "against",
+    "against", "styles",
 )  # fmt: skip
 _HEADLINE = ("em", "f1", "rouge_l", "bleu_1", "accuracy", "map", "mrr", "rouge_1_f", "rouge_2_f")
 
@@ -84,15 +84,22 @@ def plots(scores: dict[str, Any]) -> Iterator[str]:
     if points := curves.get("risk_coverage"):
         line = Line("risk", [(point["coverage"], point["risk"]) for point in points])
         yield line_plot("Risk and coverage", "share of questions answered", "share of those wrong", [line])
-    metric = next((name for name in _HEADLINE if name in scores), None)
-    if metric and len(scores["by_type"]) > 1:
-        scale = 100.0 if metric in FRACTIONS else 1.0
-        groups = [(name, values) for name, values in scores["by_type"].items() if metric in values]
-        bars = [Bar(f"{name} ({values['examples']:.0f})", values[metric] * scale) for name, values in groups]
-        yield bar_plot(f"{metric} by question type", bars)
+    for metric in _drawn(scores):
+        for key, told in (("by_type", "question type"), ("by_keyword", "keyword")):
+            groups = [(name, values) for name, values in scores.get(key, {}).items() if metric in values]
+            scale = 100.0 if metric in FRACTIONS else 1.0
+            bars = [Bar(f"{name} ({values['examples']:.0f})", values[metric] * scale) for name, values in groups]
+            if len(bars) > 1:
+                yield bar_plot(f"{metric} by {told}", bars)
     if len(scores["lengths"]) > 1:
         bars = [Bar(name, value) for name, value in scores["lengths"].items()]
         yield bar_plot("Words of an answer by question type", bars)
+
+
+def _drawn(scores: dict[str, Any]) -> list[str]:
+    """The metrics that are drawn by group: the first there is, and of written answers ROUGE-L in any case."""
+    found = [name for name in _HEADLINE if name in scores]
+    return list(dict.fromkeys([*found[:1], *(name for name in found if name == "rouge_l")]))
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -110,6 +117,8 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _summary(scores: dict[str, Any]) -> str:
     said = f"{scores['dataset']}, {scores['examples']:,} examples, {scores.get('missing', 0):,} without a prediction."
+    if "all" in scores["lengths"]:
+        said += f" An answer has {scores['lengths']['all']:.1f} words."
     run = scores.get("run") or {}
     facts = [
         f"{label} {run[name]}"
@@ -137,16 +146,22 @@ def _tables(scores: dict[str, Any]) -> Iterator[tuple[str, Table]]:
     for heading, key in (("By question type", "by_type"), ("By keyword", "by_keyword")):
         groups: dict[str, dict[str, float]] = scores.get(key, {})
         if names and len(groups) > 1:
+            columns = [*names, *(["words"] if any("words" in values for values in groups.values()) else [])]
             rows = [
-                (group, f"{values['examples']:,.0f}", *(_number(values.get(name)) for name in names))
+                (group, f"{values['examples']:,.0f}", *(_number(values.get(name)) for name in columns))
                 for group, values in groups.items()
             ]
-            yield heading, Table(("group", "examples", *names), tuple(rows))
+            yield heading, Table(("group", "examples", *columns), tuple(rows))
     against: dict[str, dict[str, float]] = scores.get("against", {})
     if against:
-        columns = ("one", "other", "difference", "t_test_p", "bootstrap_p")
-        rows = [(name, *(_number(values[column]) for column in columns)) for name, values in against.items()]
-        yield "Against another system", Table(("metric", *columns), tuple(rows))
+        compared = ("one", "other", "difference", "t_test_p", "bootstrap_p")
+        rows = [(name, *(_number(values[column]) for column in compared)) for name, values in against.items()]
+        yield "Against another system", Table(("metric", *compared), tuple(rows))
+    styles: dict[str, Any] = scores.get("styles") or {}
+    if styles:
+        rows = [(name, value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:.2f}")
+                for name, value in styles.items()]  # fmt: skip
+        yield "Two styles", Table(("", "value"), tuple(rows))
 
 
 def _number(value: float | None) -> str:

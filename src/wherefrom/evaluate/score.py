@@ -159,7 +159,7 @@ def _answer_values(dataset: Dataset, example: Example, text: str, style: str) ->
         values["contained"] = float(answers.contains_answer(text, example.answers))
         values["right"] = float(values["f1"] >= _RIGHT or values["contained"])
     golds = references(example, style)
-    if golds and dataset.family == "generation":
+    if golds and (dataset.family == "generation" or (style == "sentence" and example.sentences)):
         tokens = _tokens(dataset)
         values["rouge_l"] = rouge_l_marco(tokens(text), [tokens(gold) for gold in golds]).f
         if dataset.name == "narrativeqa":
@@ -302,9 +302,15 @@ def _answerability(rows: Sequence[Scored]) -> tuple[dict[str, float], dict[str, 
 
 
 def _is_right(row: Scored) -> bool:
-    """Whether answering is right: with a gold answer at an F1 of a half, and never where there is none."""
-    said = row.prediction.text or row.prediction.withheld
-    return row.example.answerable is not False and answers.token_f1(said, row.example.answers, "1.1") >= _RIGHT
+    """Whether answering is right: with a gold answer at an F1 of a half, and never where there is none.
+
+    A sentence is right that holds a gold answer, whatever else it says.
+    """
+    said, golds = row.prediction.text or row.prediction.withheld, row.example.answers
+    if row.example.answerable is False:
+        return False
+    held = row.prediction.style == "sentence" and answers.contains_answer(said, golds)
+    return held or answers.token_f1(said, golds, "1.1") >= _RIGHT
 
 
 def _thinned(points: Sequence[Any], most: int = 200) -> list[Any]:
@@ -319,7 +325,16 @@ def _breakdown(dataset: Dataset, rows: Sequence[Scored], group: Callable[[Scored
     for row in rows:
         members.setdefault(group(row), []).append(row)
     ordered = sorted(members.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-    return {name: {"examples": len(some), **_means(some), **_corpus(dataset, some)} for name, some in ordered}
+    return {
+        name: {"examples": len(some), **_means(some), **_corpus(dataset, some), **_words(some)}
+        for name, some in ordered
+    }
+
+
+def _words(rows: Sequence[Scored]) -> dict[str, float]:
+    """How long the answers are that were given, in words."""
+    said = [len(narrative_tokens(row.prediction.text)) for row in rows if row.prediction.text]
+    return {"words": fmean(said)} if said else {}
 
 
 def _lengths(rows: Sequence[Scored]) -> dict[str, float]:
@@ -328,9 +343,7 @@ def _lengths(rows: Sequence[Scored]) -> dict[str, float]:
         return {}
     groups = [row.example.kind or query_type(row.example.question.text) for row in said]
     found = styles.length_by_group(groups, [row.prediction.text or "" for row in said])
-    return {"all": fmean(len(narrative_tokens(row.prediction.text or "")) for row in said)} | {
-        name: mean.mean for name, mean in found.items()
-    }
+    return {"all": _words(said)["words"]} | {name: mean.mean for name, mean in found.items()}
 
 
 # Two systems.

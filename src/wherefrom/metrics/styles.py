@@ -44,6 +44,19 @@ def zero_overlap(one: Sequence[str], other: Sequence[str], n: int = 1, tokens: T
     return apart / len(one)
 
 
+def contradictions(one: Sequence[str], other: Sequence[str]) -> float:
+    """The share of questions whose answers in two styles begin with yes here and with no there."""
+    check_same_length(answers_in_one_style=one, answers_in_the_other=other)
+    check_some(one, "answers")
+    pairs = zip(map(_said, one), map(_said, other), strict=True)
+    return sum({left, right} == {"yes", "no"} for left, right in pairs) / len(one)
+
+
+def _said(answer: str) -> str:
+    """The first word of an answer."""
+    return next(iter(narrative_tokens(answer)), "")
+
+
 def repeated_ngram_rate(texts: Sequence[str], n: int = 3, tokens: Tokenizer = narrative_tokens) -> float:
     """The share of n-grams that stood in the same text before: 1 − Σ different / Σ all; 0 where all are too short."""
     check_some(texts, "texts")

@@ -38,6 +38,7 @@ class SearchSettings:
     echo: bool = False  # whether a token may come twice in a row where no source has it so
     longest_above: float = 0.3  # P(a) from which on the longest good answer is taken, not the likeliest
     margin: float = 0.5  # how far below the likeliest a good answer may be, in nats a token
+    looking: bool = False  # whether it is kept where every step looked; a picture needs it, an answer does not
 
     def __post_init__(self) -> None:
         for name in ("beam", "max_tokens", "min_tokens"):
@@ -63,6 +64,7 @@ class Written:
     ended: bool  # false where it was cut at max_tokens
     vocabulary: Floats = field(repr=False)  # (tokens,): its share of each; with `places` it adds up to one
     places: Floats = field(repr=False)  # (tokens, places)
+    looked: Floats | None = field(default=None, repr=False)  # (tokens, places): the network's own, before any rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class _Row:
     under: tuple[Under, ...] = ()  # after each token
     vocabulary: tuple[float, ...] = ()
     places: tuple[Floats, ...] = ()
+    looked: tuple[Floats, ...] = ()  # empty unless it is kept
 
     @property
     def score(self) -> float:
@@ -141,7 +144,7 @@ class Search:
             probability = fresh if fresh.any() else probability
         if not probability.any():
             probability[self._end] = 1.0
-        return _Admitted(probability, written, taken, may_copy)
+        return _Admitted(probability, written, taken, may_copy, copied)
 
     def _echo(self, row: _Row) -> set[int]:
         """The token that was written last, unless a source has it twice in a row: `Duran Duran`."""
@@ -171,6 +174,7 @@ class Search:
             (*row.under, under),
             (*row.vocabulary, written / whole if whole else 1.0),
             (*row.places, (taken / whole if whole else taken).astype(numpy.float32)),
+            (*row.looked, here.copied) if self._settings.looking else (),
         )
 
     def _likeliest(self, shares: Floats, at: NDArray[numpy.bool_]) -> int | None:
@@ -204,8 +208,12 @@ class Search:
             row.score,
             row.ended,
             numpy.array(row.vocabulary, numpy.float32),
-            numpy.array(row.places, numpy.float32).reshape(len(row.tokens), len(self._places)),
+            self._table(row.places),
+            self._table(row.looked) if self._settings.looking else None,
         )
+
+    def _table(self, rows: Sequence[Floats]) -> Floats:
+        return numpy.array(rows, numpy.float32).reshape(len(rows), len(self._places))
 
 
 def chosen(answers: Sequence[Written], answerable: float, settings: SearchSettings) -> list[Written]:
@@ -230,6 +238,7 @@ class _Admitted:
     written: Floats  # (columns,), the vocabulary's
     taken: Floats  # (places,)
     may_copy: NDArray[numpy.bool_]  # (places,)
+    copied: Floats  # (places,), before the rules
 
 
 def summed(numbers: NDArray[numpy.int64], values: Floats, size: int) -> NDArray[numpy.float64]:

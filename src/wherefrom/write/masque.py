@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Literal
 
 from wherefrom.runtime.writer import Short, Task, WriterSession
 from wherefrom.stages import Heard
-from wherefrom.types import Answer, Candidate, Hit, Passage, Question, Style, Word, joined
+from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
 from wherefrom.write.attest import echoes, tells, unattested
+from wherefrom.write.explain import Explanation, explained
 from wherefrom.write.marks import WrittenStyle
 from wherefrom.write.spelling import Piece, spelled
 from wherefrom.write.verbatim import VerbatimWriter
@@ -39,6 +40,16 @@ class _Asked:
     question: Question
     task: Task
     candidate: Candidate | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What could be written for one question."""
+
+    words: tuple[Word, ...]
+    written: Written
+    places: Places
+    first: bool  # at the first try
 
 
 class MasqueWriter:
@@ -67,20 +78,50 @@ class MasqueWriter:
         heard: Heard | None = None,
     ) -> list[Answer]:
         quoted = self._quoting.write(questions, hits, candidates, chances, style)
-        if style == "passage" or (style == "short" and self._short == "quote"):
+        if self._quotes(style):
             return quoted
-        asked = [
+        asked = self._asked(questions, hits, candidates, style)
+        told = self._told(asked, style, heard)
+        self.counts.update("written" if found.first else "another" for found in told.values())
+        self.counts["quoted"] += len(asked) - len(told)
+        tasks = {one.place: one.task for one in asked}
+        return [
+            answer if (found := told.get(place)) is None else _answer(found.words, style, answer.chance, tasks[place])
+            for place, answer in enumerate(quoted)
+        ]
+
+    def explain(
+        self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate], style: Style
+    ) -> Explanation | None:
+        """How the answer that `write` gives was written, word by word; None where it is quoted.
+
+        It is written once more, now keeping where every step looked: what the passages say is still remembered.
+        """
+        if self._quotes(style):
+            return None
+        asked = self._asked([question], [hits], [candidates], style)
+        found = self._told(asked, style, None, looking=True).get(0)
+        if found is None:
+            return None
+        pieces = _pieces(found.written, found.places, self._session)
+        return explained(pieces, found.written, found.places, asked[0].task, sentence=style == "sentence")
+
+    def _quotes(self, style: Style) -> bool:
+        return style == "passage" or (style == "short" and self._short == "quote")
+
+    def _asked(
+        self,
+        questions: Sequence[Question],
+        hits: Sequence[Sequence[Hit]],
+        candidates: Sequence[Sequence[Candidate]],
+        style: Style,
+    ) -> list[_Asked]:
+        """The questions that there is something to write from for."""
+        return [
             _Asked(place, question, task, candidate)
             for place, (question, found, read) in enumerate(zip(questions, hits, candidates, strict=True))
             for candidate in [read[0] if read and style == "sentence" else None]
             if (task := self._task(question, found, candidate)) is not None
-        ]
-        told = self._told(asked, style, heard)
-        return [
-            Answer(joined(told[place]), style, answer.chance, told[place], _evidence(told[place], asked, place))
-            if told.get(place)
-            else answer
-            for place, answer in enumerate(quoted)
         ]
 
     def _task(self, question: Question, hits: Sequence[Hit], candidate: Candidate | None) -> Task | None:
@@ -95,31 +136,31 @@ class MasqueWriter:
             short = Short(passages.index(candidate.passage), candidate.start, candidate.end)
         return Task(question.text, tuple(passages), short)
 
-    def _told(self, asked: Sequence[_Asked], style: Style, heard: Heard | None) -> dict[int, tuple[Word, ...]]:
-        """The words for each question that could be written for."""
-        told: dict[int, tuple[Word, ...]] = {}
+    def _told(
+        self, asked: Sequence[_Asked], style: Style, heard: Heard | None, looking: bool = False
+    ) -> dict[int, _Told]:
+        """What could be written, by the question's place."""
+        told: dict[int, _Told] = {}
         left = list(asked)
         for attempt, beam in enumerate(dict.fromkeys((self._beam, max(self._beam, _AGAIN)))):
             if not left:
                 break
             hearing = None if heard is None or attempt else _Hearing(left, style, self._session, heard)
-            found = self._session.write([one.task for one in left], style, _search(beam), hearing)
+            found = self._session.write([one.task for one in left], style, _search(beam, looking), hearing)
             for one, answers in zip(left, found, strict=True):
                 for number, written in enumerate(answers.written):
                     words = words_of(written, answers.places, one.task, style, self._session)
                     if written.ended and words and _keeps(words, one):
-                        told[one.place] = words
-                        self.counts["another" if attempt or number else "written"] += 1
+                        told[one.place] = _Told(words, written, answers.places, first=not (attempt or number))
                         break
             left = [one for one in left if one.place not in told]
-        self.counts["quoted"] += len(left)
         return told
 
 
-def _search(beam: int) -> SearchSettings:
+def _search(beam: int, looking: bool) -> SearchSettings:
     from wherefrom.runtime.search import SearchSettings
 
-    return SearchSettings(beam=beam)
+    return SearchSettings(beam=beam, looking=looking)
 
 
 def _keeps(words: Sequence[Word], asked: _Asked) -> bool:
@@ -159,11 +200,11 @@ def _pieces(written: Written, places: Places, session: WriterSession) -> list[Pi
     return pieces
 
 
-def _evidence(words: Sequence[Word], asked: Sequence[_Asked], place: int) -> tuple[Passage, ...]:
-    """The passages that the words point to, in the order of their first words."""
-    task = next(one.task for one in asked if one.place == place)
+def _answer(words: tuple[Word, ...], style: Style, chance: float, task: Task) -> Answer:
+    """The words, and the passages that they point to in the order of their first words."""
     by_id = {passage.id: passage for passage in task.passages}
-    return tuple(by_id[name] for name in dict.fromkeys(word.passage_id for word in words) if name is not None)
+    named = dict.fromkeys(word.passage_id for word in words)
+    return Answer(joined(words), style, chance, words, tuple(by_id[name] for name in named if name is not None))
 
 
 class _Hearing:

@@ -57,6 +57,7 @@ class _Run:
     place: _Place | None  # None: the vocabulary
     continues: bool
     pieces: list[Piece] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)  # of the pieces, among all that were written
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class _Part:
     share: float
     space: str | None  # before it; None where a rule must decide
     continues: bool
+    numbers: tuple[int, ...]  # of its pieces
 
 
 def spelled(
@@ -82,8 +84,16 @@ def spelled(
     A word whose pieces come from several places is told by the one with the largest share that spells the whole word
     there; if none does, it is the vocabulary's.
     """
+    return tuple(word for word, _ in spelled_with(pieces, question, passages, sentence))
+
+
+def spelled_with(
+    pieces: Sequence[Piece], question: str, passages: Sequence[Passage], sentence: bool = False
+) -> list[tuple[Word, tuple[int, ...]]]:
+    """The same words, each with the numbers of the pieces that spell it."""
     spelling = _Spelling(question, passages)
-    groups = [_resolved(group, spelling) for group in _grouped(_runs(pieces, question, passages))]
+    parts = list(_grouped(_runs(pieces, question, passages)))
+    groups = [_resolved(group, spelling) for group in parts]
     told: list[Word] = []
     written = ""
     tight = True  # whether the next word comes without a space
@@ -103,7 +113,8 @@ def spelled(
         told.append(replace(word, text=text, space=space))
         written += space + text
         tight = after
-    return tuple(told)
+    numbers = [tuple(dict.fromkeys(number for part in group for number in part.numbers)) for group in parts]
+    return list(zip(told, numbers, strict=True))
 
 
 def _runs(pieces: Sequence[Piece], question: str, passages: Sequence[Passage]) -> Iterator[_Run]:
@@ -111,16 +122,17 @@ def _runs(pieces: Sequence[Piece], question: str, passages: Sequence[Passage]) -
     places = [_Place("passage", passage.id, passage.text) for passage in passages]
     asked = _Place("question", None, question)
     run: _Run | None = None
-    for piece in pieces:
+    for number, piece in enumerate(pieces):
         place = _place(piece, asked, places)
         if place is None and _SPECIAL.fullmatch(piece.text):
             continue  # [UNK] and its like have no letters
         if run is not None and run.place is place and _follows(run, piece):
             run.pieces.append(piece)
+            run.numbers.append(number)
             continue
         if run is not None:
             yield run
-        run = _Run(place, piece.continues, [piece])
+        run = _Run(place, piece.continues, [piece], [number])
     if run is not None:
         yield run
 
@@ -176,7 +188,7 @@ def _parts(run: _Run) -> Iterator[_Part]:
     if run.place is None:
         text = "".join(piece.text.removeprefix("##") for piece in run.pieces)
         share = sum(piece.share for piece in run.pieces) / len(run.pieces)
-        yield _Part(text, None, 0, 0, share, None, run.continues)
+        yield _Part(text, None, 0, 0, share, None, run.continues, tuple(run.numbers))
         return
     start, end = run.pieces[0].start, run.pieces[-1].end
     assert start is not None
@@ -188,15 +200,18 @@ def _parts(run: _Run) -> Iterator[_Part]:
     for a, b in words(text[start:end]):
         first, last = start + a, start + b
         space = None if before is None else text[before:first]
-        yield _Part(text[first:last], run.place, first, last, _mean_share(run, first, last), space,
-                    run.continues and before is None)  # fmt: skip
+        inside = _inside(run, first, last)
+        share = sum(run.pieces[place].share for place in inside) / len(inside)
+        numbers = tuple(run.numbers[place] for place in inside)
+        continues = run.continues and before is None
+        yield _Part(text[first:last], run.place, first, last, share, space, continues, numbers)
         before = last
 
 
-def _mean_share(run: _Run, start: int, end: int) -> float:
-    """Of the pieces that have characters of this word."""
-    shares = [piece.share for piece in run.pieces if (piece.start or 0) < end and (piece.end or 0) > start]
-    return sum(shares) / len(shares) if shares else run.pieces[0].share
+def _inside(run: _Run, start: int, end: int) -> list[int]:
+    """The pieces of a run that have characters of this word; the first where none has."""
+    pieces = enumerate(run.pieces)
+    return [place for place, piece in pieces if (piece.start or 0) < end and (piece.end or 0) > start] or [0]
 
 
 def _resolved(group: Sequence[_Part], spelling: _Spelling) -> tuple[Word, str | None]:
