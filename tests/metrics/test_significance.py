@@ -15,6 +15,7 @@ from wherefrom.metrics.significance import (
     bootstrap_interval,
     incomplete_beta,
     paired_bootstrap,
+    paired_interval,
     paired_t_test,
     permutation_test,
     quantile,
@@ -154,3 +155,13 @@ def test_errors_name_what_is_wrong() -> None:
         bootstrap_interval([1.0], confidence=95)
     with pytest.raises(MetricError, match="samples is 0"):
         bootstrap_interval([1.0], samples=0)
+
+
+def test_the_interval_of_a_difference_keeps_pairs_together() -> None:
+    one, other = [0.9, 0.1, 0.5, 0.7], [0.8, 0.0, 0.4, 0.6]  # apart they scatter, each pair differs by 0.1
+    found = paired_interval(one, other)
+    assert (found.mean, found.low, found.high) == tuple(pytest.approx(0.1) for _ in range(3))
+    won = paired_interval([1.0] * 30 + [0.0] * 70, [0.0] * 100, samples=4000)
+    assert won.mean == pytest.approx(0.3)
+    assert won.low == pytest.approx(0.3 - 1.96 * 0.0458, abs=0.011)  # the normal approximation
+    assert won.high == pytest.approx(0.3 + 1.96 * 0.0458, abs=0.011)

@@ -151,7 +151,9 @@ def test_no_result_is_entered_twice(rows: list[Row]) -> None:
 def test_every_settings_file_is_used_and_every_used_one_exists(shelf: dict[str, Paper]) -> None:
     for slug, found in shelf.items():
         there = {file.name for file in (files("wherefrom.papers") / slug / "settings").iterdir()}
-        assert there == {row.recipe.file for row in found.rows if row.recipe}
+        recipes = [row.recipe for row in found.rows if row.recipe]
+        started_from = {recipe.training.get("writer", {}).get("masque") for recipe in recipes} - {None}
+        assert there == {recipe.file for recipe in recipes} | started_from
 
 
 def test_rows_of_ours_say_how_they_run_and_prior_work_does_not(rows: list[Row]) -> None:

@@ -31,7 +31,7 @@ from wherefrom.train.seeds import seed_everything
 from wherefrom.train.style_transfer import StyleTransferTask, StyleTransferTaskSettings
 from wherefrom.train.writer import WriterTask, WriterTaskSettings, paired, start_encoder, synthesise, word_settings
 from wherefrom.train.writer_batches import Texts, WriterBatchSettings
-from wherefrom.train.writer_material import Material, save_synthetic, with_synthetic
+from wherefrom.train.writer_material import NARRATIVEQA, Material, save_synthetic, with_synthetic
 from wherefrom.train.writer_scores import Said, token_scores
 from wherefrom.train.writer_vocabulary import names, needed, ordered
 
@@ -176,10 +176,13 @@ def test_what_was_learnt_is_said(material: Material, tmp_path: Path) -> None:
 
 
 def test_sentences_alone_and_a_part_of_the_data(material: Material) -> None:
-    alone = WriterTask(material, JOINT, replace(TASK, batch=replace(BATCH, styles="sentence")))
-    batches = alone.batches(0, 1)
-    styles = {int(style) for place in range(len(batches)) for style in batches[place].style}
-    assert styles == {MARKS.sentence}
+    def styles(shares: Mapping[int, float]) -> set[int]:
+        settings = replace(TASK, batch=replace(BATCH, styles="sentence", shares=shares))
+        batches = WriterTask(material, JOINT, settings).batches(0, 1)
+        return {int(style) for place in range(len(batches)) for style in batches[place].style}
+
+    assert styles({}) == {MARKS.sentence, MARKS.narrative}  # stories have no sentences, but a style of their own
+    assert styles({NARRATIVEQA: 0.0}) == {MARKS.sentence}
 
     def examples(subset: float, epoch: int) -> set[int]:
         found = WriterTask(material, JOINT, replace(TASK, batch=replace(BATCH, subset=subset))).batches(epoch, 1)

@@ -31,7 +31,7 @@ from wherefrom.train.writer_batches import (
     separate,
     short_answers,
 )
-from wherefrom.train.writer_material import Material, save_synthetic, with_synthetic
+from wherefrom.train.writer_material import Material, save_synthetic, shuffled, with_synthetic
 from wherefrom.train.writer_sampling import WriterSampler, evenly_cut
 
 SETTINGS = WriterBatchSettings(passages=4, max_tokens=90, max_passage=80, tokens=2000, marks=MARKS, title_dropout=0.0)
@@ -365,3 +365,16 @@ def test_batches_need_no_tokenizer_and_no_datasets() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "[]"
+
+
+def test_shuffled_passages_take_their_labels_with_them(material: Material) -> None:
+    other = shuffled(material)
+    assert (other["passages"] != material["passages"]).any()
+    for before, after in zip(
+        zip(material["passages"], material["relevant"], strict=True),
+        zip(other["passages"], other["relevant"], strict=True),
+        strict=True,
+    ):
+        assert sorted(zip(*before, strict=True)) == sorted(zip(*after, strict=True))
+        assert ((before[0] < 0) == (after[0] < 0)).all()  # places without a passage stay where they are
+    assert (shuffled(material)["passages"] == other["passages"]).all()

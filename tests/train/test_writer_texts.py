@@ -14,7 +14,7 @@ pytest.importorskip("tokenizers", reason="the writer's material needs tokenizers
 from train.letters import letters_tokenizer
 from train.towns import towns_material
 from wherefrom.train.writer_data import texts_beside
-from wherefrom.train.writer_texts import main, scored, told
+from wherefrom.train.writer_texts import groups_of, main, scored, told
 
 TOKENIZER = letters_tokenizer()
 
@@ -48,6 +48,11 @@ def test_scores_by_how_it_was_asked(material: Path) -> None:
     assert found["sentence"]["each"]["rouge_l"][112] == pytest.approx(1.0)
     assert found["sentence"]["repeated_4_grams"] > 20  # one sentence says nearly all twice
     assert set(found["sentence"]["rouge_l by keyword"]) == {"how"}
+    assert set(found["sentence"]["rouge_l by type"]) == {"NUMERIC"}
+    assert (found["sentence"]["exact"], found["short"]["exact"]) == (50, 50)  # ROUGE-L of 1
+    assert (found["passages"]["answerable_precision"], found["passages"]["answerable_recall"]) == (100, 100)
+    assert found["passages"]["answerable_curve"] == [[0.9, 100, 100], [0.2, pytest.approx(200 / 3), 100]]
+    assert "flipped" not in found["passages"]
     assert found["passages"]["map"] == 100
     assert found["passages"]["answerable_f1"] == 100
     assert found["styles"]["zero_overlap"] == 50
@@ -67,4 +72,27 @@ def test_runs_are_compared_with_the_first(material: Path, tmp_path: Path) -> Non
     assert report["compared with"] == "one"
     assert "against" not in report["runs"]["one"]
     assert report["runs"]["two"]["against"]["short f1"]["difference"] == pytest.approx(50)
+    low, high = report["runs"]["two"]["against"]["short f1"]["interval"]
+    assert (low, high) == (0, 100)  # of two questions one is better by 100: some draws have it twice, some never
     assert report["runs"]["two"]["against"]["sentence rouge_l"]["difference"] == 0
+    assert report["runs"]["two"]["against"]["sentence rouge_l"]["interval"] == [0, 0]
+
+
+def test_sentences_turned_back_are_scored_as_short_answers(material: Path) -> None:
+    texts = told(texts_beside(material))
+    without = {**texts[116], "references": 0}  # its answer serves style transfer alone
+    found = scored([line("reverse", 112, "1127"), line("reverse", 116, "9")], {**texts, 116: without}, TOKENIZER)
+    assert (found["reverse"]["em"], found["reverse"]["f1"]) == (50, 50)
+    assert found["reverse"]["rouge_l"] == pytest.approx(50)
+
+
+def test_decisions_that_change_with_the_order_of_passages_are_counted(material: Path) -> None:
+    shuffled = [line("shuffled", 112, None), line("shuffled", 113, "9"), line("shuffled", 111, None)]
+    found = scored([*SAID, *shuffled], told(texts_beside(material)), TOKENIZER)
+    assert found["passages"]["flipped"] == pytest.approx(100 / 3)  # 112 was answerable at 0.9, now 0.2
+    assert "shuffled" not in found
+
+
+def test_the_groups_of_a_question() -> None:
+    assert groups_of("How many bridges are there?") == ("type Numeric", "keyword how")
+    assert groups_of("Name the king.") == ("type Entity", "keyword other")

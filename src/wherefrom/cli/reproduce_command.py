@@ -12,6 +12,7 @@ from wherefrom.cli.output import for_people, print_json, table
 
 if TYPE_CHECKING:
     from wherefrom.papers.runner import RunRow
+    from wherefrom.papers.table import Paper
 
 
 @click.command("reproduce")
@@ -22,18 +23,27 @@ if TYPE_CHECKING:
 @click.option("--runs", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
               metavar="DIR", help="Where results are kept.")  # fmt: skip
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_DATA", show_envvar=True,
-              metavar="DIR", help="The folder of datasets.")  # fmt: skip
-@click.option("--library", metavar="DIR", help="The library that rows of whole pipelines ask.")
-@click.option("--every", type=click.IntRange(min=1), metavar="N", default=1, help="Only every N-th question: a sample.")
+              metavar="DIR", help="rankqa: the folder of datasets.")  # fmt: skip
+@click.option("--library", metavar="DIR", help="rankqa: the library that is asked.")
+@click.option("--every", type=click.IntRange(min=1), metavar="N", default=1,
+              help="rankqa: only every N-th question, a sample.")  # fmt: skip
+@click.option("--work", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Where trainings lie; for masque and preast, what `wherefrom train augment` made, too "
+                   "[default: RUNS/work/rankqa or RUNS/work/writer].")  # fmt: skip
+@click.option("--device", metavar="DEVICE",
+              help="masque, preast: train what is not trained, on cpu or cuda [default: measure what is].")  # fmt: skip
+@click.option("--pretrained", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_PRETRAINED",
+              show_envvar=True, metavar="DIR",
+              help="masque, preast: where MiniLM lies; fetched if not there [default: WORK/pretrained].")  # fmt: skip
 @json_option
 def command(
     paper: str | None, only_list: bool, row: str | None, again: bool, runs: Path, data: Path | None,
-    library: str | None, every: int, as_json: bool,
+    library: str | None, every: int, work: Path | None, device: str | None, pretrained: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Run the rows of a paper's tables, or list them: reported, measured, or "not run".
 
     A row whose system or settings do not exist yet is refused in words. A run that fails is an error, never a
-    number.
+    number. Rows of masque and preast that were trained elsewhere are measured once their folders lie in WORK.
     """
     from wherefrom.papers import compare, render, results, runner
     from wherefrom.papers import table as tables
@@ -42,8 +52,15 @@ def command(
     if not only_list:
         if paper is None:
             raise click.UsageError("name the paper to run, or use --list to see them all")
-        run_row = _run_row(chosen[0].slug, data, named(library), runs, every)
+        run_row: RunRow = runner.refuse
+        if paper == "rankqa":
+            run_row = _rankqa_rows(data, named(library), work or runs / "work" / paper, every)
+        elif paper in ("masque", "preast"):
+            run_row = _writer_rows(chosen[0], work or runs / "work" / "writer", pretrained, device)
         summary = runner.reproduce(chosen[0], row, runs, run_row, again=again)
+        for refusal in summary.refused:
+            told = refusal.reason.removeprefix(f"{refusal.row.paper} {refusal.row.id}: ")
+            click.echo(f"refused {refusal.row.id}: {told}", err=True)
         click.echo(f"{len(summary.saved)} rows run, {len(summary.kept)} kept, {len(summary.refused)} refused")
     found = compare.listing(chosen, results.measured(runs))
     if row:
@@ -57,17 +74,14 @@ def command(
         table(render.HEADINGS, render.lines(found))
 
 
-def _run_row(slug: str, data: Path | None, library: str | None, runs: Path, every: int) -> RunRow:
-    """What runs the rows of a paper; papers that nothing here trains and scores yet are refused."""
+def _rankqa_rows(data: Path | None, library: str | None, work: Path, every: int) -> RunRow:
     from wherefrom.papers.faults import RunRefused
     from wherefrom.papers.rankqa_rows import RankQARows
-    from wherefrom.papers.runner import Outcome, refuse
+    from wherefrom.papers.runner import Outcome
     from wherefrom.papers.table import Row
 
-    if slug != "rankqa":
-        return refuse
     if data is not None and library is not None:
-        return RankQARows(data, Path(library), runs / "work" / slug, every, lambda line: click.echo(line, err=True))
+        return RankQARows(data, Path(library), work, every, lambda line: click.echo(line, err=True))
 
     def ask_for_both(row: Row) -> Outcome:
         raise RunRefused(
@@ -76,3 +90,11 @@ def _run_row(slug: str, data: Path | None, library: str | None, runs: Path, ever
         )
 
     return ask_for_both
+
+
+def _writer_rows(paper: Paper, work: Path, pretrained: Path | None, device: str | None) -> RunRow:
+    from wherefrom.cli.train_command import check_extra
+    from wherefrom.papers.writer_rows import WriterRows
+
+    check_extra()
+    return WriterRows(paper, work, pretrained, device, lambda line: click.echo(line, err=True))

@@ -50,7 +50,7 @@ def reader(
     A stage that is finished is skipped, one that was interrupted goes on: start the same command again. The weights
     in OUT/weights are used with --set runtime.reader=OUT/weights.
     """
-    _check_extra()
+    check_extra()
     from wherefrom.train import reader_make
     from wherefrom.train.reader_settings import DEFAULT, reader_settings
 
@@ -98,7 +98,7 @@ def drqa(
     that is finished is skipped, one that was interrupted goes on: start the same command again. The weights in
     OUT/weights are used with --set read.kind=drqa --set runtime.drqa=OUT/weights.
     """
-    _check_extra()
+    check_extra()
     from wherefrom.train import drqa_make
 
     settings = drqa_make.make_settings(toml or drqa_make.DEFAULT)
@@ -139,7 +139,7 @@ def rankqa(
     another reader. It learns from half of the articles and is measured on the others. Interrupted, the same command
     goes on. The weights in OUT/weights are used with --set rerank.kind=rankqa --set rerank.weights=OUT/weights.
     """
-    _check_extra()
+    check_extra()
     from wherefrom.library import Library
     from wherefrom.train import rankqa_make
 
@@ -208,7 +208,7 @@ def _made(
     stage: str, data: Path, out: Path, toml: Path | None, device: str, ten_passages: Path | None,
     pretrained: Path | None, reader: Path | None,
 ) -> Path:  # fmt: skip
-    _check_extra()
+    check_extra()
     from wherefrom.train import writer_make
 
     places = writer_make.Places(
@@ -231,7 +231,8 @@ def _build_ten_passages(data: Path, out: Path, report: Callable[[str, int, int],
     return build(data, out, report=report)
 
 
-def _check_extra() -> None:
+def check_extra() -> None:
+    """An error that says how to install what training needs, where it is not."""
     from importlib.util import find_spec
 
     missing = [name for name in _EXTRA if find_spec(name) is None]

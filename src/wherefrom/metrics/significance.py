@@ -114,6 +114,13 @@ def paired_bootstrap(one: Sequence[float], other: Sequence[float], samples: int 
     return Comparison(observed, (far + 1) / (samples + 1))
 
 
+def paired_interval(
+    one: Sequence[float], other: Sequence[float], confidence: float = 0.95, samples: int = 1000, seed: int = 0
+) -> Interval:
+    """The percentile interval of the mean by which the first is better; questions are drawn, so pairs stay together."""
+    return bootstrap_interval(_differences(one, other), confidence, samples, seed)
+
+
 def permutation_test(one: Sequence[float], other: Sequence[float], samples: int = 10_000, seed: int = 0) -> Comparison:
     """p = the share of random sign changes of the differences whose mean is as far from 0 as observed (Fisher 1935).
 

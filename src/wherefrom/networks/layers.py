@@ -61,6 +61,21 @@ class KeyValue(NamedTuple):
     value: Tensor
 
 
+def attended(query: Tensor, seen: KeyValue, bias: Tensor | None, dropout: float) -> Tensor:
+    """softmax(Q K^T / sqrt(width of a head)) V: (batch, heads, steps, width of a head).
+
+    The fast kernels of a GPU take heads whose width divides by eight; Masque's 37 and 38 get zeros added.
+    """
+    width = query.shape[-1]
+    if not query.is_cuda or width % 8 == 0:
+        return functional.scaled_dot_product_attention(query, *seen, attn_mask=bias, dropout_p=dropout)
+    query, key, value = (functional.pad(part, (0, -width % 8)) for part in (query, *seen))
+    found = functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=bias, dropout_p=dropout, scale=1 / math.sqrt(width)
+    )
+    return found[..., :width]
+
+
 class Attention(nn.Module):
     """MHA(X, Y): softmax(Q K^T / sqrt(width of a head)) V in each head, gathered by W^o; Q from Y, K and V from X."""
 
@@ -82,7 +97,7 @@ class Attention(nn.Module):
         batch, steps, width = asking.shape
         query = self._in_heads(self.query(asking))
         dropout = self.dropout if self.training else 0.0
-        found = functional.scaled_dot_product_attention(query, *seen, attn_mask=bias, dropout_p=dropout)
+        found = attended(query, seen, bias, dropout)
         # The clone fixes the order in memory, which differs from kernel to kernel; ONNX export stumbles over that.
         found = found.transpose(1, 2).clone(memory_format=torch.contiguous_format)  # (batch, steps, heads, ...)
         gathered: Tensor = self.gather(found.view(batch, steps, width))

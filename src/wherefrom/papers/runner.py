@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,13 +40,21 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row of ours that cannot be run, for now."""
+
+    row: Row
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """What became of the rows."""
 
     saved: tuple[Measured, ...] = ()
     kept: tuple[Measured, ...] = ()  # results of earlier runs
     failed: tuple[Failure, ...] = ()
-    refused: tuple[Row, ...] = ()  # ours, but waiting for settings
+    refused: tuple[Refusal, ...] = ()  # waiting for settings, or for what it takes to run them
 
 
 def refuse(row: Row) -> Outcome:
@@ -61,17 +69,20 @@ def reproduce(
 
     Results of earlier runs are kept unless `again`. A row that fails leaves no result, the others are still tried,
     and the error at the end tells of all. A row that was asked for by name and cannot run is refused; of a whole
-    paper, that is an error only when no row can.
+    paper, that is an error only when no row can. What runs a row may refuse it, too.
     """
     if row_id is not None:
-        chosen, refused = [_runnable(paper.row(row_id))], []
+        chosen, waiting = [_runnable(paper.row(row_id))], []
     else:
         ours = [row for row in paper.rows if row.ours]
         chosen = [row for row in ours if not why_refused(row)]
-        refused = [row for row in ours if why_refused(row)]
+        waiting = [Refusal(row, why_refused(row)) for row in ours if why_refused(row)]
         if not chosen:
-            raise RunRefused(_none_can_run(paper, refused))
-    return _summed_up(_run_all(paper, chosen, refused, runs, run_row, again))
+            raise RunRefused(_none_can_run(paper, waiting))
+    summary = _run_all(paper, chosen, runs, run_row, again)
+    if len(summary.refused) == len(chosen):
+        raise RunRefused(summary.refused[0].reason)
+    return _summed_up(replace(summary, refused=(*waiting, *summary.refused)))
 
 
 def why_refused(row: Row) -> str:
@@ -93,19 +104,18 @@ def _runnable(row: Row) -> Row:
     return row
 
 
-def _none_can_run(paper: Paper, refused: Iterable[Row]) -> str:
-    planned = {name for row in refused if row.recipe for name in row.recipe.planned}
+def _none_can_run(paper: Paper, refused: Iterable[Refusal]) -> str:
+    planned = {name for each in refused if each.row.recipe for name in each.row.recipe.planned}
     if not planned:
         return f"{paper.slug}: no row is ours to run"
     return f"{paper.slug}: no row can run yet; they need settings that do not exist: {', '.join(sorted(planned))}"
 
 
-def _run_all(
-    paper: Paper, chosen: Iterable[Row], refused: Iterable[Row], runs: Path, run_row: RunRow, again: bool
-) -> Summary:
+def _run_all(paper: Paper, chosen: Iterable[Row], runs: Path, run_row: RunRow, again: bool) -> Summary:
     saved: list[Measured] = []
     kept: list[Measured] = []
     failed: list[Failure] = []
+    refused: list[Refusal] = []
     for row in chosen:
         try:
             path = path_of(runs, row)
@@ -115,6 +125,8 @@ def _run_all(
                 result = _run(row, run_row)
                 save(runs, row, result)
                 saved.append(result)
+        except RunRefused as error:
+            refused.append(Refusal(row, str(error)))
         except Exception as error:  # noqa: BLE001  a run may fail in any way; it is told at the end, with the others
             failed.append(Failure(row, error))
     return Summary(tuple(saved), tuple(kept), tuple(failed), tuple(refused))

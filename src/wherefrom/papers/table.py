@@ -63,6 +63,7 @@ class Paper:
     system: str
     source: str
     rows: tuple[Row, ...]
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)  # settings files, those that no row names too
 
     def row(self, row_id: str) -> Row:
         """The row of that id; an unknown one suggests the nearest."""
@@ -96,7 +97,7 @@ def _shelf() -> Traversable:
 
 
 def load(folder: Traversable) -> Paper:
-    """The paper in a folder: its table.toml and the settings that its rows name."""
+    """The paper in a folder: its table.toml and its settings files."""
     table = _Fields(_read(folder / "table.toml", f"{folder.name}/table.toml"), f"{folder.name}/table.toml")
     table.only("title", "authors", "system", "source", "scale", "stand_ins", "tolerance", "row")
     defaults = _Defaults(
@@ -113,6 +114,8 @@ def load(folder: Traversable) -> Paper:
         rows.append(row)
     if not rows:
         raise TableFault(f"{table.where}: row is missing; a paper has at least one")
+    for file in (folder / "settings").iterdir() if (folder / "settings").is_dir() else ():
+        recipes.setdefault(file.name, read_recipe(file, f"{folder.name}/settings/{file.name}"))
     return Paper(
         slug=folder.name,
         title=table.text("title"),
@@ -120,6 +123,7 @@ def load(folder: Traversable) -> Paper:
         system=table.text("system"),
         source=table.text("source"),
         rows=tuple(rows),
+        recipes=recipes,
     )
 
 

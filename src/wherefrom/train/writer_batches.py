@@ -28,7 +28,7 @@ class WriterBatchSettings:
     passages: int = 10  # a question; 5 train twice as fast
     styles: Rule = "gold-first"  # PREAST: a gold sentence if there is one, else short or synthetic by a toss;
     # "random" (Masque): one of the styles there are; "every": short and sentence from one reading of the passages;
-    # "sentence": that style alone, from gold (Masque's single-style comparison)
+    # "sentence": that style alone, from gold (Masque's single-style comparison), beside NarrativeQA's own style
     quota: tuple[int, int] | None = (27, 44)  # PREAST: so many answerable of so many questions
     removed: float = 0.15  # without a quota: how often a gold passage is taken out
     put_back: bool = True  # gold passages that the ten-passage set left out: a third of all answers

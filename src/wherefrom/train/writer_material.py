@@ -103,6 +103,15 @@ def with_synthetic(material: Material, file: Path, descriptive: bool = False) ->
     return material.with_columns({"target_tokens": tokens, "target_starts": starts, "synthetic": synthetic})
 
 
+def shuffled(material: Material, seed: int = 0) -> Material:
+    """The material with every example's passages in another order; places without a passage stay the last ones."""
+    there = material["passages"] >= 0
+    chance = numpy.where(there, numpy.random.default_rng(seed).random(there.shape), 2.0)
+    order = numpy.argsort(chance, axis=1, kind="stable")
+    columns = ("passages", "relevant", "weak")
+    return material.with_columns({name: numpy.take_along_axis(material[name], order, axis=1) for name in columns})
+
+
 def gold_sentences(material: Material) -> tuple[Numbers, Numbers]:
     """For every example the first of its sentences to train on, and how many there are; held out ones come last."""
     until, trained = material["sentences_until"].astype(numpy.int64), material["sentence_valid"] == 0

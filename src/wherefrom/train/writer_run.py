@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,9 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from wherefrom.durable import write_text
+from wherefrom.durable import write_text, write_whole
 from wherefrom.errors import SettingsError, WherefromError
+from wherefrom.networks.decoding import DecodingSettings
 from wherefrom.networks.masque import MasqueSettings, encoder_only
 from wherefrom.networks.masque_settings import PRESETS
 from wherefrom.networks.style_transfer import StyleTransferSettings
@@ -32,7 +33,7 @@ from wherefrom.train.settings import LoopSettings
 from wherefrom.train.style_transfer import StyleTransferTask, StyleTransferTaskSettings
 from wherefrom.train.writer import WriterTask, WriterTaskSettings, synthesise, word_settings, worth_keeping
 from wherefrom.train.writer_batches import WriterBatchSettings
-from wherefrom.train.writer_material import Material, load, save_synthetic, with_synthetic
+from wherefrom.train.writer_material import Material, load, save_synthetic, shuffled, with_synthetic
 from wherefrom.train.writer_scores import Said
 
 LOOP = LoopSettings(
@@ -120,10 +121,15 @@ def say(options: argparse.Namespace, task: WriterTask) -> Iterator[tuple[str, Sa
     model = trained(task, options.out, options.device)
     precision = torch.autocast(torch.device(options.device).type, torch.bfloat16, enabled=options.device != "cpu")
     with precision:
-        yield from (("short", said) for said in task.say(model, task.asked("short", options.most), "short"))
+        asked = task.asked("short", options.most)
+        yield from (("short", said) for said in task.say(model, asked, "short"))
+        if task.network.classifier == "linear":  # whose decision may depend on the order of the passages
+            probe = WriterTask(shuffled(task.material), task.network, task.settings)
+            nothing = DecodingSettings(max_tokens=1, provenance=False)
+            yield from (("shuffled", said) for said in probe.say(model, asked, "short", decoding=nothing))
         if not task.network.decoder_layers:
             return
-        sentences = task.asked("sentence")
+        sentences = task.asked("sentence", options.most)
         yield from (("sentence", said) for said in task.say(model, sentences, "sentence", put_back=True))
         # The same questions answered shortly, to compare the styles
         yield from (("short of sentence", said) for said in task.say(model, sentences, "short", put_back=True))
@@ -135,6 +141,16 @@ def say(options: argparse.Namespace, task: WriterTask) -> Iterator[tuple[str, Sa
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    try:
+        run(arguments)
+    except WherefromError as error:
+        sys.exit(str(error))
+
+
+def run(
+    arguments: Sequence[str] | None = None, report: Callable[[str], None] = lambda line: print(line, flush=True)
+) -> None:
+    """One stage, as the command line asks for it."""
     parser = argparse.ArgumentParser(prog="python -m wherefrom.train.writer_run")
     parser.add_argument("stage", choices=("fit", "say", "augment"))
     parser.add_argument("--material", type=Path, required=True)
@@ -156,16 +172,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--synthetic-out", type=Path, help="augment: the file to write")
     options = parser.parse_args(arguments)
     torch.set_float32_matmul_precision("high")
-    torch.backends.cuda.enable_cudnn_sdp(
-        False
-    )  # it plans anew for every length, and its gradients were once not numbers
-    try:
-        _run(options)
-    except WherefromError as error:
-        sys.exit(str(error))
+    # It plans anew for every length, and its gradients were once not numbers
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    _run(options, report)
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace, report: Callable[[str], None]) -> None:
     task = transfer_task(options) if options.preset == "transfer" else writer_task(options)
     if options.stage == "fit":
         options.out.mkdir(parents=True, exist_ok=True)
@@ -177,17 +189,21 @@ def _run(options: argparse.Namespace) -> None:
         else:
             reports = fit(task, loop, options.out, options.device)
         for progress in reports:
-            print(progress, flush=True)
+            report(str(progress))
     elif options.stage == "say":
         if options.said is None:
             raise SettingsError("say needs --said, the file to write")
-        with options.said.open("w", encoding="utf-8") as file:
-            for asked, said in _said(options, task):
-                file.write(json.dumps({"asked": asked, **asdict(said)}) + "\n")
+        write_whole(options.said, lambda path: _write_said(path, _said(options, task)))
     else:
         if options.synthetic_out is None:
             raise SettingsError("augment needs --synthetic-out, the file to write")
-        _augment(options, task)
+        report(_augmented(options, task))
+
+
+def _write_said(path: Path, said: Iterator[tuple[str, Said]]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for asked, one in said:
+            file.write(json.dumps({"asked": asked, **asdict(one)}) + "\n")
 
 
 def _said(options: argparse.Namespace, task: WriterTask | StyleTransferTask) -> Iterator[tuple[str, Said]]:
@@ -200,7 +216,7 @@ def _said(options: argparse.Namespace, task: WriterTask | StyleTransferTask) -> 
         yield from (("reverse", said) for said in task.say(model, turned=True))
 
 
-def _augment(options: argparse.Namespace, task: WriterTask | StyleTransferTask) -> None:
+def _augmented(options: argparse.Namespace, task: WriterTask | StyleTransferTask) -> str:
     """Keeps sentences that end and hold their short answer."""
     if isinstance(task, WriterTask):
         made = synthesise(task, trained(task, options.out, options.device))
@@ -209,7 +225,7 @@ def _augment(options: argparse.Namespace, task: WriterTask | StyleTransferTask) 
     with torch.autocast(torch.device(options.device).type, torch.bfloat16, enabled=options.device != "cpu"):
         examples, kept, seen = worth_keeping(made, task.material)
     save_synthetic(options.synthetic_out, examples, kept)
-    print(f"{seen} sentences written, {len(kept)} kept: they end and hold their answer", flush=True)
+    return f"{seen} sentences written, {len(kept)} kept: they end and hold their answer"
 
 
 if __name__ == "__main__":

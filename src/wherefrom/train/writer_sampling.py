@@ -81,7 +81,7 @@ class WriterSampler:
         shares = numpy.array([settings.shares.get(source, 1.0) for source in range(PARAQA + 1)])
         wanted = self._given & (material["valid"] == 0)
         if settings.styles == "sentence":
-            wanted &= self._sentences[1] > 0
+            wanted &= (self._sentences[1] > 0) | (material["source"] == NARRATIVEQA)
         if settings.subset < 1:  # spread evenly, by a multiple of the golden ratio
             wanted &= numpy.arange(len(wanted)) * 0.6180339887498949 % 1 < settings.subset
         example = numpy.flatnonzero(wanted & (chance.random(len(wanted)) < shares[material["source"]]))
@@ -127,16 +127,16 @@ class WriterSampler:
         sentence = numpy.where(count > 0, gold, material["synthetic"][example])
         sentence = numpy.where(answerable, sentence, -1)
         told = sentence >= 0
+        free = material["source"][example] == NARRATIVEQA
         if self.settings.styles == "gold-first":
             told &= (count > 0) | (toss < 0.5)
         elif self.settings.styles == "random":
             told &= toss < 0.5
         elif self.settings.styles == "sentence":
-            short = numpy.full_like(short, -1)
+            short = numpy.where(free, short, -1)
         if self.settings.styles != "every":
             short = numpy.where(told, -1, short)
         sentence = numpy.where(told, sentence, -1)
-        free = material["source"][example] == NARRATIVEQA
         style = numpy.stack(
             [
                 numpy.where(short < 0, -1, numpy.where(free, marks.narrative, marks.short)),

@@ -3,7 +3,7 @@
     python -m wherefrom.train.writer_texts MATERIAL.safetensors TOKENIZER.json OUT.json NAME=SAID.jsonl ...
 
 ROUGE-L and BLEU-1 as MS MARCO scores them, lowercased; EM and F1 as SQuAD does; NarrativeQA by its own tokens. The
-first run named is the one that the others are compared with, by paired bootstrap.
+first run named is the one that the others are compared with, by paired bootstrap, with 95 % intervals.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from wherefrom.durable import write_text
+from wherefrom.features.querytype import query_type
 from wherefrom.metrics import ranking
 from wherefrom.metrics.answers import contains_answer, exact_match, token_f1
 from wherefrom.metrics.bleu import corpus_bleu
-from wherefrom.metrics.calibration import best_f1
+from wherefrom.metrics.calibration import best_f1, precision_recall_curve
+from wherefrom.metrics.meteor import meteor
 from wherefrom.metrics.rouge import rouge_l_marco
-from wherefrom.metrics.significance import bootstrap_interval, paired_bootstrap
+from wherefrom.metrics.significance import bootstrap_interval, paired_bootstrap, paired_interval
 from wherefrom.metrics.styles import by_group, keyword, repeated_ngram_rate, zero_overlap
 from wherefrom.metrics.tokens import marco_tokens, narrative_tokens
 from wherefrom.train.writer_data import texts_beside
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 Line = Mapping[str, Any]
+References = Literal["sentences", "answers"]
+_CURVE = 100  # points of a precision-recall curve that are kept
 _COMPARED = (
-    ("sentence", "rouge_l"), ("short", "rouge_l"), ("short", "f1"), ("told", "rouge_l"), ("passages", "map"),
+    ("sentence", "rouge_l"), ("short", "rouge_l"), ("short", "f1"), ("told", "rouge_l"), ("reverse", "f1"),
+    ("narrative", "rouge_l"), ("passages", "map"),
 )  # fmt: skip
 
 
@@ -39,6 +44,12 @@ def told(texts: Path) -> dict[int, Line]:
     """The questions of the material with their answers and sentences, by number of example."""
     with gzip.open(texts, "rt", encoding="utf-8") as lines:
         return {line["example"]: line for line in map(json.loads, lines) if line["valid"] or any(line["held"])}
+
+
+def questions(texts: Path) -> dict[int, str]:
+    """Every question of the material, those of training too, by number of example."""
+    with gzip.open(texts, "rt", encoding="utf-8") as lines:
+        return {line["example"]: line["question"] for line in map(json.loads, lines)}
 
 
 def spelled(tokens: Sequence[int], tokenizer: Tokenizer) -> str:
@@ -53,65 +64,91 @@ def scored(said: Sequence[Line], texts: Mapping[int, Line], tokenizer: Tokenizer
     for asked in dict.fromkeys(line["asked"] for line in said):
         mine = [line for line in said if line["asked"] == asked]
         written = [line for line in mine if line["tokens"] is not None and line["target"] is not None]
+        if asked == "shuffled":  # a probe of the classifier; see `_flipped`
+            continue
         if written:
             found[asked] = _written(asked, written, texts, tokenizer)
         if asked == "short":
-            found["passages"] = _passages(mine)
+            shuffled = [line for line in said if line["asked"] == "shuffled"]
+            found["passages"] = _passages(mine) | _flipped(mine, shuffled)
     if "sentence" in found and "short of sentence" in found:
         found["styles"] = _between_styles(found["sentence"], found["short of sentence"])
     return found
 
 
-def compared(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> dict[str, float] | None:
-    """The difference of a score over the examples that both have, with its p-value."""
+def compared(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """By how much the other is better over the examples that both have, with its 95 % interval and p-value."""
     shared = sorted(one["each"][name].keys() & other["each"][name].keys())
     if not shared:
         return None
-    test = paired_bootstrap(
-        [other["each"][name][key] for key in shared], [one["each"][name][key] for key in shared], samples=2000
-    )
-    return {"difference": 100 * test.difference, "p": test.p, "examples": len(shared)}
+    pair = ([other["each"][name][key] for key in shared], [one["each"][name][key] for key in shared])
+    test, interval = paired_bootstrap(*pair, samples=2000), paired_interval(*pair, samples=2000)
+    bounds = [100 * interval.low, 100 * interval.high]
+    return {"difference": 100 * test.difference, "interval": bounds, "p": test.p, "examples": len(shared)}
 
 
 def _written(asked: str, lines: Sequence[Line], texts: Mapping[int, Line], tokenizer: Tokenizer) -> dict[str, Any]:
     return text_scores(asked, {line["example"]: spelled(line["tokens"], tokenizer) for line in lines}, texts)
 
 
-def text_scores(asked: str, said: Mapping[int, str], texts: Mapping[int, Line]) -> dict[str, Any]:
-    """Scores of what was said to each example; sentences where sentences were asked for, else short answers."""
+def text_scores(
+    asked: str, said: Mapping[int, str], texts: Mapping[int, Line], against: References | None = None
+) -> dict[str, Any]:
+    """Scores of what was said to each example.
+
+    `against`: what the gold is; without it, sentences where sentences were asked for, else short answers.
+    """
     tokens = narrative_tokens if asked == "narrative" else marco_tokens
+    against = against or ("sentences" if asked in ("sentence", "told") else "answers")
     each: dict[str, dict[int, float]] = {"rouge_l": {}, "em": {}, "f1": {}}
+    if asked == "narrative":
+        each["meteor"] = {}
     golds: dict[int, list[str]] = {}
-    groups: list[str] = []
     for example, text in said.items():
-        gold = texts[example]
-        whole = asked in ("sentence", "told")
-        golds[example] = gold["sentences"] if whole else gold["answers"][: gold["references"]]
+        golds[example] = gold_of(texts[example], against)
         references = [tokens(reference.lower()) for reference in golds[example]]
         each["rouge_l"][example] = rouge_l_marco(tokens(text.lower()), references).f
         each["em"][example] = exact_match(text, golds[example])
         each["f1"][example] = token_f1(text, golds[example])
-        groups.append(keyword(gold["question"]))
+        if asked == "narrative":
+            each["meteor"][example] = meteor(tokens(text.lower()), references)
     bleu = corpus_bleu(
         [tokens(said[example].lower()) for example in said],
         [[tokens(reference.lower()) for reference in golds[example]] for example in said],
         smoothing="coco",
     )
     lengths = [len(tokens(text)) for text in said.values()]
-    interval = bootstrap_interval(list(each["rouge_l"].values()))
+    rouge = list(each["rouge_l"].values())
+    interval = bootstrap_interval(rouge)
     return {
         "examples": len(said),
         **{name: 100 * sum(values.values()) / len(values) for name, values in each.items()},
         "rouge_l_interval": [100 * interval.low, 100 * interval.high],
+        "exact": 100 * sum(value >= 1.0 - 1e-9 for value in rouge) / len(rouge),  # ROUGE-L of 1
         **{f"bleu_{n}": 100 * value for n, value in enumerate(bleu, start=1)},
         "words": sum(lengths) / len(lengths),
         "repeated_4_grams": 100 * repeated_ngram_rate(list(said.values()), 4),
-        "rouge_l by keyword": {
-            name: 100 * group.mean for name, group in by_group(groups, list(each["rouge_l"].values())).items()
-        },
+        "rouge_l by keyword": _by_group([keyword(texts[example]["question"]) for example in said], rouge),
+        "rouge_l by type": _by_group([query_type(texts[example]["question"]) for example in said], rouge),
         "each": each,
         "said": dict(said),
     }
+
+
+def gold_of(line: Line, against: References) -> list[str]:
+    """What a text is scored against; answers that serve style transfer alone count where there are no others."""
+    if against == "sentences":
+        return list(line["sentences"])
+    return list(line["answers"][: line["references"]] or line["answers"])
+
+
+def groups_of(question: str) -> tuple[str, str]:
+    """The two groups of PREAST-QA's Table 5.4 that a question is in, such as "type Numeric" and "keyword how"."""
+    return f"type {query_type(question).capitalize()}", f"keyword {keyword(question)}"
+
+
+def _by_group(groups: Sequence[str], values: Sequence[float]) -> dict[str, float]:
+    return {name: 100 * group.mean for name, group in by_group(groups, values).items()}
 
 
 def _passages(lines: Sequence[Line]) -> dict[str, Any]:
@@ -125,9 +162,26 @@ def _passages(lines: Sequence[Line]) -> dict[str, Any]:
         found["mrr"] = 100 * ranking.mean_reciprocal_rank(list(judged.values()))
     labels = [line["answerable"] for line in lines]
     if len(set(labels)) == 2:
-        best = best_f1([line["chance"] for line in lines], labels)
-        found |= {"answerable_f1": 100 * best.f1, "threshold": best.threshold}
+        chances = [line["chance"] for line in lines]
+        best, curve = best_f1(chances, labels), precision_recall_curve(chances, labels)
+        found |= {
+            "answerable_f1": 100 * best.f1,
+            "threshold": best.threshold,
+            "answerable_precision": 100 * best.precision,
+            "answerable_recall": 100 * best.recall,
+            "answerable_curve": [  # threshold, precision, recall; so many of the points, evenly spread
+                [point.threshold, 100 * point.precision, 100 * point.recall]
+                for point in curve[:: -(-len(curve) // _CURVE)]
+            ],
+        }
     return found
+
+
+def _flipped(lines: Sequence[Line], shuffled: Sequence[Line]) -> dict[str, float]:
+    """How often the decision at 0.5 changes when the passages are shuffled; nothing where they were not."""
+    before = {line["example"]: line["chance"] >= 0.5 for line in lines}
+    after = [(before[line["example"]], line["chance"] >= 0.5) for line in shuffled if line["example"] in before]
+    return {"flipped": 100 * sum(one != other for one, other in after) / len(after)} if after else {}
 
 
 def _between_styles(sentence: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, float]:
@@ -160,13 +214,7 @@ def main(arguments: list[str]) -> None:
         if name != first:
             report[name]["against"] = {
                 f"{asked} {score}": compared(runs[first][asked], run[asked], score)
-                for asked, score in (
-                    ("sentence", "rouge_l"),
-                    ("short", "rouge_l"),
-                    ("short", "f1"),
-                    ("told", "rouge_l"),
-                    ("passages", "map"),
-                )
+                for asked, score in _COMPARED
                 if asked in run and asked in runs[first] and score in run[asked]["each"]
             }
     write_text(out, json.dumps({"compared with": first, "runs": report}, indent=1) + "\n")
