@@ -33,10 +33,10 @@ class Facts:
 
 def collect(packages: Sequence[str] = ("wherefrom", "tantivy", "bm25s", "PyStemmer", "numpy")) -> Facts:
     return Facts(
-        commit=_git("rev-parse", "HEAD") or "unknown",
-        uncommitted_changes=bool(_git("status", "--porcelain", "--", "src", "bench", ":!bench/results")),
+        commit=git("rev-parse", "HEAD") or "unknown",
+        uncommitted_changes=bool(git("status", "--porcelain", "--", "src", "bench", ":!bench/results")),
         versions={name: metadata.version(name) for name in packages} | {"SQLite": sqlite3.sqlite_version},
-        cpu=_cpu(),
+        cpu=cpu(),
         cores=os.cpu_count() or 0,
         memory_bytes=psutil.virtual_memory().total,
         python=platform.python_version(),
@@ -45,7 +45,7 @@ def collect(packages: Sequence[str] = ("wherefrom", "tantivy", "bm25s", "PyStemm
     )
 
 
-def _git(*arguments: str) -> str:
+def git(*arguments: str) -> str:
     """What git says about the repository; nothing where there is no git or no repository."""
     try:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -54,7 +54,7 @@ def _git(*arguments: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def _cpu() -> str:
+def cpu() -> str:
     listing = Path("/proc/cpuinfo")
     if listing.exists():
         for line in listing.read_text(encoding="utf-8").splitlines():

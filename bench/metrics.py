@@ -8,7 +8,6 @@ import json
 import os
 import platform
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from random import Random
 from statistics import median
 from typing import Any, TypeVar
 
+from bench.facts import cpu, git
 from wherefrom.metrics import answers, porter, tokens
 from wherefrom.metrics.bleu import corpus_bleu
 from wherefrom.metrics.meteor import meteor
@@ -97,11 +97,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     run = Run(
         date=datetime.now(UTC).date().isoformat(),
-        commit=_git("rev-parse", "HEAD") or "unknown",
-        uncommitted_changes=bool(_git("status", "--porcelain", "--", "src", "bench", ":!bench/results")),
+        commit=git("rev-parse", "HEAD") or "unknown",
+        uncommitted_changes=bool(git("status", "--porcelain", "--", "src", "bench", ":!bench/results")),
         python=platform.python_version(),
         system=platform.system(),
-        cpu=_cpu(),
+        cpu=cpu(),
         load_before=load,
         versions={name: metadata.version(name) for name in PEERS},
         seed=options.seed,
@@ -362,24 +362,6 @@ def _digest(material: Material) -> str:
 
 def _verdict(met: bool) -> str:
     return "met" if met else "FAILED"
-
-
-def _git(*arguments: str) -> str:
-    """What git says about the repository; nothing where there is no git or no repository."""
-    try:
-        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
-    except OSError:
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def _cpu() -> str:
-    listing = Path("/proc/cpuinfo")
-    if listing.exists():
-        for line in listing.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from bench import corpus, facts, measure
-from bench.measure import ROOT, Peak
+from bench.measure import Peak
 from bench.reader_child import Job, System, Task
 from bench.reader_report import Asked, Level, Network, Plan, Run, Ten, as_json, markdown, verdicts
 from bench.report import Verdict
-from bench.running import count, exit_code, write
+from bench.running import answering_options, exit_code, rounded, write
 from wherefrom.runtime.weights import Weights
 
-WORK = ROOT / "bench" / "work"
-RESULTS = ROOT / "bench" / "results"
 PACKAGES = ("wherefrom", "onnxruntime", "torch", "tokenizers", "tantivy", "numpy")
 ASKED_SYSTEMS: tuple[System, ...] = ("int8", "torch")
 
@@ -124,8 +122,8 @@ class _Bench:
         result, _ = self._child("ten", "int8", questions)
         return Ten(
             question_tokens=tuple(result["question_tokens"]),
-            wall_seconds={name: _rounded(times["wall"]) for name, times in result["times"].items()},
-            cpu_seconds={name: _rounded(times["cpu"]) for name, times in result["times"].items()},
+            wall_seconds={name: rounded(times["wall"]) for name, times in result["times"].items()},
+            cpu_seconds={name: rounded(times["cpu"]) for name, times in result["times"].items()},
             differences=result["differences"] if self._torch_weights else None,
             same_best_span=result["same_best_span"] if self._torch_weights else None,
         )
@@ -148,7 +146,7 @@ class _Bench:
                 times[system] += result["times"]
                 peaks[system] = max(peaks[system], peak, key=lambda peak: peak.total)
         stages = {
-            system: {stage: _rounded([taken[stage] for taken in asked]) for stage in asked[0]}
+            system: {stage: rounded([taken[stage] for taken in asked]) for stage in asked[0]}
             for system, asked in times.items()
         }
         return (
@@ -160,7 +158,7 @@ class _Bench:
         self._say(f"{', '.join(map(str, self._plan.levels))} threads at once")
         result, _ = self._child("load", "int8", questions)
         return tuple(
-            Level(level["threads"], level["wall"], level["cpu"], _rounded(level["seconds"]))
+            Level(level["threads"], level["wall"], level["cpu"], rounded(level["seconds"]))
             for level in result["levels"]
         )
 
@@ -190,26 +188,15 @@ class _Bench:
         print(f"bench: {time.perf_counter() - self._begun:6.1f} s  {what}", file=sys.stderr, flush=True)
 
 
-def _rounded(seconds: Sequence[float]) -> tuple[float, ...]:
-    return tuple(round(second, 6) for second in seconds)
-
-
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.reader", description=__doc__)
-    plan = Plan()
-    parser.add_argument("--library", type=Path, help="one there is, instead of making one; it is only read")
-    parser.add_argument("--passages", type=count, default=plan.passages, help="to make one of (default %(default)s)")
-    parser.add_argument("--questions", type=count, default=plan.questions, help="a measurement (default %(default)s)")
-    parser.add_argument("--threads", type=count, default=plan.threads, help="of every system (default %(default)s)")
-    parser.add_argument("--weights", default="reader", help="a shipped name or a folder (default %(default)s)")
+    answering_options(parser, Plan(), "reader")
     parser.add_argument(
         "--torch-weights",
         type=Path,
         metavar="FILE",
         help="the same network in 32 bits (safetensors); without it, random weights of its shape are timed",
     )
-    parser.add_argument("--out", type=Path, default=RESULTS / "reader.md", help="JSON goes beside it")
-    parser.add_argument("--work", type=Path, default=WORK, help="where a library is made (default bench/work)")
     return parser.parse_args(arguments)
 
 

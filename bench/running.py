@@ -7,14 +7,28 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bench.corpus import DataMissing
 from bench.facts import Facts
-from bench.measure import MeasureFailed
+from bench.measure import ROOT, MeasureFailed
 from bench.report import Verdict
 from wherefrom.durable import write_text
 from wherefrom.runtime.weights import WeightsError
+
+WORK = ROOT / "bench" / "work"
+RESULTS = ROOT / "bench" / "results"
+
+
+class AnsweringPlan(Protocol):
+    """What a bench of whole answers is asked to do."""
+
+    @property
+    def passages(self) -> int: ...
+    @property
+    def questions(self) -> int: ...
+    @property
+    def threads(self) -> int: ...
 
 
 def exit_code(measure: Callable[[], Sequence[Verdict]]) -> int:
@@ -88,3 +102,19 @@ def origin(date: str, facts: Facts, weights: str, data: Mapping[str, str]) -> li
         f"- weights: {weights}",
         "- data: " + ", ".join(f"{name} (sha256 {digest[:12]}…)" for name, digest in data.items()),
     ]
+
+
+def rounded(seconds: Sequence[float]) -> tuple[float, ...]:
+    """To the microsecond, for the JSON file."""
+    return tuple(round(second, 6) for second in seconds)
+
+
+def answering_options(parser: argparse.ArgumentParser, plan: AnsweringPlan, weights: str) -> None:
+    """The options that benches of a network and of whole answers share; `weights`: the network's shipped name."""
+    parser.add_argument("--library", type=Path, help="one there is, instead of making one; it is only read")
+    parser.add_argument("--passages", type=count, default=plan.passages, help="to make one of (default %(default)s)")
+    parser.add_argument("--questions", type=count, default=plan.questions, help="a measurement (default %(default)s)")
+    parser.add_argument("--threads", type=count, default=plan.threads, help="of every system (default %(default)s)")
+    parser.add_argument("--weights", default=weights, help="a shipped name or a folder (default %(default)s)")
+    parser.add_argument("--out", type=Path, default=RESULTS / f"{weights}.md", help="JSON goes beside it")
+    parser.add_argument("--work", type=Path, default=WORK, help="where a library is made (default bench/work)")

@@ -16,8 +16,8 @@ from typing import Any
 
 from bench import corpus, facts, measure
 from bench.corpus import DataMissing
-from bench.measure import ROOT, Build, FirstSearch, Job, MeasureFailed, Search
-from bench.report import Quality, Verdict
+from bench.measure import ROOT, Job, MeasureFailed, Search
+from bench.report import Measured, Quality, Verdict
 from bench.running import exit_code, write
 from bench.systems import SYSTEMS
 
@@ -31,16 +31,6 @@ OWN = "wherefrom-tfidf"
 DEPTHS = (1, 5, 20)
 WORK = ROOT / "bench" / "work"
 OUT = ROOT / "bench" / "results" / "tfidf.md"
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Everything about one system."""
-
-    build: Build
-    first: FirstSearch
-    search: Search
-    quality: Quality
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from bench import corpus, facts, measure
-from bench.measure import ROOT, Peak, percentile
+from bench.measure import Peak, percentile
 from bench.report import Verdict
-from bench.running import count, exit_code, megabytes, milliseconds, origin, row, verdict_table, write
+from bench.running import (
+    answering_options,
+    exit_code,
+    megabytes,
+    milliseconds,
+    origin,
+    rounded,
+    row,
+    verdict_table,
+    write,
+)
 from bench.writer_child import Job, System, Task
 from wherefrom.runtime.weights import Weights
 
-WORK = ROOT / "bench" / "work"
-RESULTS = ROOT / "bench" / "results"
 PACKAGES = ("wherefrom", "onnxruntime", "torch", "tokenizers", "tantivy", "numpy")
 TITLES = {"int8": "wherefrom, 8 bits", "torch": "torch, 32 bits"}
 KINDS = {"masque": "written", "verbatim": "quoted"}
@@ -161,13 +169,13 @@ class _Bench:
         self._say(f"{system}: {self._plan.written} tokens from {passages} passages, {len(questions)} questions")
         result, memory = self._child("write", system, questions, passages)
         times = result["times"]
-        return Written(passages, system, _rounded(times["wall"]), _rounded(times["cpu"]), memory)
+        return Written(passages, system, rounded(times["wall"]), rounded(times["cpu"]), memory)
 
     def _asked(self, kind: str, questions: Sequence[str]) -> Asked:
         self._say(f"whole answers, {KINDS[kind]}, {len(questions)} questions")
         result, memory = self._child("ask", "int8", questions, 0, kind)
         times = result["times"]
-        stages = {stage: _rounded([taken[stage] for taken in times]) for stage in times[0]}
+        stages = {stage: rounded([taken[stage] for taken in times]) for stage in times[0]}
         return Asked(kind, stages, tuple(result["words"]), result["counts"], memory)
 
     def _child(
@@ -292,18 +300,9 @@ def _origin(run: Run) -> list[str]:
     return origin(run.date, run.facts, weights, run.data_sha256)
 
 
-def _rounded(seconds: Sequence[float]) -> tuple[float, ...]:
-    return tuple(round(second, 6) for second in seconds)
-
-
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.writer", description=__doc__)
-    plan = Plan()
-    parser.add_argument("--library", type=Path, help="one there is, instead of making one; it is only read")
-    parser.add_argument("--passages", type=count, default=plan.passages, help="to make one of (default %(default)s)")
-    parser.add_argument("--questions", type=count, default=plan.questions, help="a measurement (default %(default)s)")
-    parser.add_argument("--threads", type=count, default=plan.threads, help="of every system (default %(default)s)")
-    parser.add_argument("--weights", default="writer", help="a shipped name or a folder (default %(default)s)")
+    answering_options(parser, Plan(), "writer")
     parser.add_argument("--reader", default="reader", help="weights of the reader (default %(default)s)")
     parser.add_argument(
         "--trained",
@@ -311,8 +310,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="FOLDER",
         help="the same network in 32 bits (model.safetensors, settings.json, common.json); without it, no torch",
     )
-    parser.add_argument("--out", type=Path, default=RESULTS / "writer.md", help="JSON goes beside it")
-    parser.add_argument("--work", type=Path, default=WORK, help="where a library is made (default bench/work)")
     return parser.parse_args(arguments)
 
 

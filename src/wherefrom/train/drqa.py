@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
@@ -22,6 +21,7 @@ from wherefrom.networks.drqa import DrQANetwork, DrQASettings, Logits, best_span
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.reader import ReaderNetwork
 from wherefrom.origin import file_hash
+from wherefrom.train import reader
 from wherefrom.train.batching import LazyBatches, bucketed, moved
 from wherefrom.train.checkpoint import load_weights
 from wherefrom.train.task import TaskFacts
@@ -78,15 +78,12 @@ class Texts:
     tf: Tensor  # (batch, told)
 
 
-class Material:
+class Material(reader.Material):
     """The tensors of `drqa_data`, moved to the device that asks for them."""
 
     def __init__(self, path: Path, vectors: VectorKind) -> None:
-        self.path = path
-        self._here = load_file(path)
+        super().__init__(path)
         self.table = word_vectors(self._here, vectors)  # (words, width) fp16
-        self._there: dict[str, Tensor] = {}
-        self._device = torch.device("cpu")
 
     def on(self, device: torch.device) -> Mapping[str, Tensor]:
         if device != self._device or not self._there:
@@ -94,19 +91,6 @@ class Material:
             self._there["table"] = self.table.to(device)
             self._device = device
         return self._there
-
-    def column(self, name: str) -> Numbers:
-        """A column as numpy has it."""
-        return self._here[name].numpy()
-
-    def lengths(self, name: str) -> Numbers:
-        """How many tokens each text has."""
-        return numpy.diff(self.column(f"{name}_starts"))
-
-    def spans(self, number: int) -> list[tuple[int, int]]:
-        """First and last token of every answer of an example."""
-        until, spans = self.column("spans_until"), self.column("spans")
-        return [(int(a), int(b)) for a, b in spans[until[number] : until[number + 1]]]
 
 
 def word_vectors(tensors: Mapping[str, Tensor], kind: VectorKind) -> Tensor:

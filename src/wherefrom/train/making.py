@@ -13,8 +13,11 @@ from typing import Any, TypeVar
 from wherefrom.durable import remove_unfinished, write_text
 from wherefrom.origin import file_hash
 from wherefrom.train.errors import TrainingError
+from wherefrom.train.progress import paced
 
 Stage = TypeVar("Stage", bound=str)
+BuildTenPassages = Callable[[Path, Path, Callable[[str, int, int], None]], object]
+"""Makes the ten-passage set of a folder of datasets, in a folder; it reports split, done and total."""
 
 
 def run_stages(made: Mapping[Stage, Callable[[], None]], chosen: Sequence[Stage], out: Path) -> None:
@@ -60,6 +63,16 @@ def already_made(material: Path, note: Path, made_of: Mapping[str, Any], say: Ca
     if there:
         say("material: already made")
     return there
+
+
+def ten_passages(build: BuildTenPassages, data: Path, folder: Path, say: Callable[[str], None]) -> None:
+    """The ten-passage set in this folder, built if it is not there."""
+    if (folder / "ten-passages.json").exists():
+        return
+    say(f"material: building the ten-passage set in {folder}")
+    # It reports splits in turn; a pace a split.
+    paces = {split: paced(f"ten-passages, {split}", say) for split in ("valid", "train")}
+    build(data, folder, lambda split, done, total: paces[split](done, total))
 
 
 @contextmanager

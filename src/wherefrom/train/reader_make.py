@@ -37,7 +37,16 @@ from wherefrom.train.errors import TrainingError
 from wherefrom.train.export import Precision, export_reader
 from wherefrom.train.judged import neural
 from wherefrom.train.loop import MODEL, PROVENANCE
-from wherefrom.train.making import already_made, needed, put_in_place, read_json, run_stages, write_json
+from wherefrom.train.making import (
+    BuildTenPassages,
+    already_made,
+    needed,
+    put_in_place,
+    read_json,
+    run_stages,
+    ten_passages,
+    write_json,
+)
 from wherefrom.train.progress import paced
 from wherefrom.train.provenance import versions
 from wherefrom.train.reader import ReaderTask
@@ -50,7 +59,6 @@ from wherefrom.types import Hit
 Stage = Literal["material", "teacher", "student", "export", "judge", "measure"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
-BuildTenPassages = Callable[[Path, Path, Callable[[str, int, int], None]], object]
 """Builds the ten-passage set: (folder of datasets, where it goes, report of split, done and total)."""
 
 
@@ -125,13 +133,7 @@ class ReaderMaker:
         """Questions and passages as tokens; the ten-passage set too, if it is not there."""
         places = self._places
         hashes = {f"{file.parent.name}/{file.name}": file_hash(file) for file in _data_files(places.data)}
-        if not (places.ten_passages / "ten-passages.json").exists():
-            self._say(f"material: building the ten-passage set in {places.ten_passages}")
-            # It reports splits in turn; a pace a split.
-            paces = {split: paced(f"ten-passages, {split}", self._say) for split in ("valid", "train")}
-            self._build_ten_passages(
-                places.data, places.ten_passages, lambda split, done, total: paces[split](done, total)
-            )
+        ten_passages(self._build_ten_passages, places.data, places.ten_passages, self._say)
         tokenizer = self._pretrained(reader_run.STUDENT.encoder) / "tokenizer.json"
         made_of = {
             "data": hashes,

@@ -27,7 +27,7 @@ from wherefrom.durable import write_text, write_whole
 from wherefrom.networks.masque import MasqueSettings, joint
 from wherefrom.train import pretrained, writer_vocabulary
 from wherefrom.train.loop import MODEL, PROVENANCE, fit, trained
-from wherefrom.train.making import needed, put_in_place, read_json, run_stages
+from wherefrom.train.making import BuildTenPassages, needed, put_in_place, read_json, run_stages, ten_passages
 from wherefrom.train.progress import paced
 from wherefrom.train.settings import LoopSettings
 from wherefrom.train.writer import WriterTask, WriterTaskSettings, synthesise, word_settings, worth_keeping
@@ -133,7 +133,7 @@ class WriterMaker:
         self,
         settings: WriterSettings,
         places: Places,
-        build_ten_passages: Callable[[Path, Path, Callable[[str, int, int], None]], object],
+        build_ten_passages: BuildTenPassages,
         device: str = "cpu",
         say: Callable[[str], None] = print,
         fetch: Callable[[str, Path], Path] = pretrained.fetch,
@@ -162,12 +162,7 @@ class WriterMaker:
         if places.material.exists():
             self._say("material: already made")
             return
-        if not (places.ten_passages / "ten-passages.json").exists():
-            self._say(f"material: building the ten-passage set in {places.ten_passages}")
-            paces = {split: paced(f"ten-passages, {split}", self._say) for split in ("valid", "train")}
-            self._build_ten_passages(
-                places.data, places.ten_passages, lambda split, done, total: paces[split](done, total)
-            )
+        ten_passages(self._build_ten_passages, places.data, places.ten_passages, self._say)
         places.out.mkdir(parents=True, exist_ok=True)
         counts = prepare(
             places.data, places.ten_passages, self._tokenizer(), places.material,
