@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from server.conftest import MakeClient, events_of, settings
 from server.stages import FailingReader, GatedReader, TypingWriter
 from wherefrom import Library
 from wherefrom.config import ServerSettings
+from wherefrom.runtime.weights import WeightsError
 from wherefrom.server.app import create_app
 from wherefrom.server.engine import (
     CandidatesRead,
@@ -34,8 +35,8 @@ from wherefrom.server.engine import (
     WordsWritten,
 )
 from wherefrom.server.metrics import Metrics
-from wherefrom.stages import Writer
-from wherefrom.types import Trace
+from wherefrom.stages import Reader, Writer
+from wherefrom.types import Candidate, Hit, Question, Trace
 
 QUESTIONS = ["Who serviced the boiler?", "Who waters the roses?", "Where is the spare key?", "What hums?"]
 
@@ -277,6 +278,32 @@ class TestOverHTTP:
         assert [name for name, _ in events] == ["hits", "hits", "error"]
         assert "ZeroDivisionError" in caplog.text
         assert "Marta" not in caplog.text + str(events[-1])
+
+    def test_a_library_that_cannot_answer_says_why_until_it_can(self, client_with: MakeClient) -> None:
+        class LateReader:
+            """Weights that are put in place late."""
+
+            there = False
+
+            def __init__(self, reader: Reader) -> None:
+                self._reader = reader
+
+            def read(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Candidate]]:
+                if not self.there:
+                    raise WeightsError("model.onnx is not there; install wherefrom anew")
+                return self._reader.read(questions, hits)
+
+        client = client_with(lambda pipeline: replace(pipeline, reader=LateReader(pipeline.reader)))
+        for _ in range(500):
+            told = client.get("/ready")
+            if "model.onnx" in told.text:
+                break
+            time.sleep(0.01)
+        assert told.status_code == 503
+        assert "cannot answer yet: model.onnx is not there; install wherefrom anew" in told.json()["detail"]
+        LateReader.there = True
+        assert client.post("/ask", json={"question": QUESTIONS[0], "stream": False}).status_code == 200
+        assert client.get("/ready").status_code == 200
 
     def test_a_stream_that_ends_in_an_error_ends_properly(self, library_path: Path) -> None:
         library = Library(library_path)

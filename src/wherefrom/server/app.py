@@ -126,6 +126,8 @@ async def health() -> shapes.Alive:
 async def ready(request: Request) -> shapes.Ready:
     """The networks are loaded, the library can be read, and the threads live."""
     house: House = request.app.state.house
+    if trouble := house.engine.trouble:
+        raise Problem(503, "not-ready", f"the library cannot answer yet: {trouble}")
     if not (house.engine.warm and house.engine.alive and house.workshop.alive):
         raise Problem(
             503, "not-ready", "the server is starting, or ending; ask again in a moment", {"Retry-After": "1"}

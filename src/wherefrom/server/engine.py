@@ -111,7 +111,8 @@ class Engine:
         self._metrics = metrics
         self._given = pipeline
         self._under_way: set[Asked] = set()
-        self.warm = False
+        self.warm = False  # whether it has answered once, be it only to load the networks
+        self.trouble = ""  # why it could not, in words
         wait = settings.wait_ms / 1000
         self._finding = Lane("find", self._find, settings.queue, 0.0)
         self._reading = Lane("read", self._answer, settings.batch, wait, first=self._warm_up)
@@ -236,6 +237,7 @@ class Engine:
             heard = len(asked.heard)
             if answer.words[:heard] == tuple(asked.heard) and len(answer.words) > heard:
                 asked.tell(WordsWritten(answer.words[heard:]))
+            self.warm, self.trouble = True, ""
             asked.tell(Finished(asked.trace))
 
     def _warm_up(self) -> None:
@@ -249,6 +251,7 @@ class Engine:
                     self._pipeline.answer_many(asked, hits, style, min_chance=0.0)
             self.warm = True
         except Exception as error:  # noqa: BLE001 - the thread must live; who asks is told what is wrong
+            self.trouble = str(error) if isinstance(error, WherefromError) else "an unexpected error; the log names it"
             log.error("the pipeline cannot be warmed up (%s); questions will be told why", type(error).__name__)
 
 
