@@ -72,5 +72,5 @@ def test_awkward_passages(pipeline: Pipeline, question: str) -> None:
     assert bool(trace.candidates) == bool(question)  # a sign alone is a question too
 
 
-def test_the_runs_note_both_folders(pipeline: Pipeline) -> None:
-    assert [folder.name for folder in pipeline.weights] == ["drqa", "tagger"]
+def test_the_runs_note_their_folders(pipeline: Pipeline) -> None:
+    assert [folder.name for folder in pipeline.weights] == ["drqa", "tagger", "yes-no"]

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(not WEIGHTS.exists(), reason="no writer is shipp
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    settings = resolve(overrides=["write.kind=masque"])
+    settings = resolve(overrides=["write.kind=masque", "write.yes_no=false"])
     with Library(tmp_path_factory.mktemp("written") / "library", settings) as made:
         made.ingest([SAMPLE])
         yield made

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wherefrom.text import clean, sentences, separated, words
+from wherefrom.text import clean, sentences, sentences_around, separated, words
 
 any_text = st.text() | st.text(alphabet="aB.!? \n\"'()1-•。\u3000\u00a0Ж灯é")
 
@@ -80,6 +80,13 @@ def test_cleaned_text_can_be_stored_and_cleaning_again_changes_nothing(text: str
     assert clean(cleaned) == cleaned
     assert "\r" not in cleaned
     assert "\x00" not in cleaned
+
+
+def test_a_span_grows_to_the_sentences_it_touches() -> None:
+    text = "One is here. Two is there. Three is gone."
+    assert sentences_around(text, (4, 6)) == (0, 12)
+    assert sentences_around(text, (7, 16)) == (0, 26)
+    assert sentences_around("  ", (0, 1)) == (0, 1)
 
 
 def test_cleaning_composes_letters_and_keeps_line_ends() -> None:

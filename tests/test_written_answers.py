@@ -80,13 +80,25 @@ def test_what_was_not_written_cannot_be_explained(library: Library, tmp_path: Pa
         library.explain(declined)
     with pytest.raises(SettingsError, match=r"style short is quoted.*use style sentence"):
         library.explain(library.ask(QUESTION))
+    decided = library.ask("Was the boiler serviced by Marta?", "sentence", min_chance=0.0)
+    assert decided.answer is not None
+    assert decided.answer.text is not None
+    assert decided.answer.text.startswith("Yes: The boiler was serviced by Marta in May.")
+    with pytest.raises(NothingWritten, match="a Yes or No and a quotation"):
+        library.explain(decided)
     quoting = Library(library.path, resolve(overrides=["write.kind=verbatim"]))
     with quoting, pytest.raises(SettingsError, match=r"write\.kind=verbatim"):
         quoting.explain(quoting.ask(QUESTION, "sentence"))
 
 
 def test_all_stages_share_one_session(tiny_writer_weights: Path) -> None:
-    overrides = ["rank.kind=masque", "read.kind=sentence", "judge.kind=masque", "write.kind=masque"]
+    overrides = [
+        "rank.kind=masque",
+        "read.kind=sentence",
+        "judge.kind=masque",
+        "write.kind=masque",
+        "write.yes_no=false",
+    ]
     pipeline = build(resolve(overrides=[*overrides, f"runtime.writer={tiny_writer_weights}"]), None)
     assert isinstance(pipeline.ranker, MasqueRanker)
     assert isinstance(pipeline.judge, MasqueJudge)
@@ -102,7 +114,7 @@ def test_all_stages_share_one_session(tiny_writer_weights: Path) -> None:
 
 
 def test_the_folders_of_both_networks_are_known(settings: Settings, tiny_writer_weights: Path) -> None:
-    assert build(settings, None).weights == (SHIPPED / "reader", tiny_writer_weights)
+    assert build(settings, None).weights == (SHIPPED / "reader", tiny_writer_weights, SHIPPED / "yes-no")
 
 
 def test_missing_weights_are_named_when_they_are_needed(tmp_path: Path) -> None:

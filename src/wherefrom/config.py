@@ -138,9 +138,13 @@ class WriteSettings:
     passages: int = 3  # masque: that a sentence is written from; more take longer and hardly add anything
     beam: int = 1  # masque: beginnings that are followed at once; more take longer
     short: Literal["quote", "write"] = "quote"  # masque: short answers as they were read, or written too
+    yes_no: bool = True  # questions that ask for it get a Yes or No in front of what it rests on; English
+    sure: float = 0.6  # yes_no: least chance of the word; below, the deciding words are told without it
 
     def __post_init__(self) -> None:
         _positive("write", self, "passages", "beam")
+        if not 0.5 <= self.sure <= 1.0:
+            raise SettingsError(f"write.sure is a probability from 0.5 to 1, not {self.sure}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,7 @@ class RuntimeSettings:
     drqa: str = "drqa"  # weights of DrQA's reader, likewise
     tagger: str = "tagger"  # weights of the tagger that DrQA's reader asks, likewise
     writer: str = "writer"  # weights of the writer network: a shipped name, or a folder
+    yes_no: str = "yes-no"  # weights that decide between Yes and No, likewise
     threads: int = 2  # of one pass; more gain little on small networks, and stall others under load
 
     def __post_init__(self) -> None:

@@ -192,6 +192,7 @@ class Library:
         """How this library's answer was written: `wherefrom.write.pictures.picture` draws it."""
         from wherefrom.write.explain import check_written
         from wherefrom.write.masque import MasqueWriter
+        from wherefrom.write.yes_no import YesNoWriter
 
         answer = trace.answer
         if answer is None or answer.text is None:
@@ -201,6 +202,10 @@ class Library:
             )
         check_written(self.settings().write, answer.style)
         writer = self.pipeline().writer
+        if isinstance(writer, YesNoWriter):
+            if writer.decides(trace.question, trace.candidates):
+                raise NothingWritten("this answer is a Yes or No and a quotation: nothing is written around them")
+            writer = writer.other
         assert isinstance(writer, MasqueWriter)
         found = writer.explain(trace.question, trace.hits, trace.candidates, answer.style)
         if found is None:

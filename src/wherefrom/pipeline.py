@@ -145,16 +145,17 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
     settings = reading_enough(settings)
     network = _Network(settings)
     reranker, reranking = _RERANKERS[settings.rerank.kind](settings)
+    writer, deciding = _deciding(_WRITERS[settings.write.kind](settings, network), settings)
     stages = Pipeline(
         retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder) if folder else _NoLibrary(),
         ranker=_RANKERS[settings.rank.kind](settings, network),
         reader=_READERS[settings.read.kind](settings, network),
         reranker=reranker,
         judge=_JUDGES[settings.judge.kind](settings, network),
-        writer=_WRITERS[settings.write.kind](settings, network),
+        writer=writer,
         min_chance=settings.judge.min_chance,
     )
-    return replace(stages, weights=network.used + reranking)
+    return replace(stages, weights=network.used + reranking + deciding)
 
 
 def reading_enough(settings: Settings) -> Settings:
@@ -327,6 +328,17 @@ def _masque_writer(settings: Settings, network: _Network) -> Writer:
 
     write = settings.write
     return MasqueWriter(network.writer, write.passages, write.beam, write.short)
+
+
+def _deciding(writer: Writer, settings: Settings) -> tuple[Writer, tuple[Path, ...]]:
+    """The writer that also says Yes or No, where the settings want it, and the folder of its weights."""
+    if not settings.write.yes_no:
+        return writer, ()
+    from wherefrom.runtime.weights import Weights
+    from wherefrom.write.yes_no import YesNoWriter
+
+    weights = Weights.named(settings.runtime.yes_no)
+    return YesNoWriter(writer, weights, settings.write.sure), (weights.folder,)
 
 
 _RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {

@@ -108,6 +108,13 @@ def sentences(text: str) -> list[Span]:
     return spans
 
 
+def sentences_around(text: str, span: Span) -> Span:
+    """The sentences that a span touches, as one span that holds it; the span itself where it touches none."""
+    start, end = span
+    touched = [(first, last) for first, last in sentences(text) if first < end and last > start]
+    return min([start, *(first for first, _ in touched)]), max([end, *(last for _, last in touched)])
+
+
 def words(text: str) -> list[Span]:
     """The words and punctuation marks of a text as (start, end); `well-known` and `3.5` are one word."""
     return [found.span() for found in _WORD.finditer(text)]

@@ -98,7 +98,8 @@ class Answer:
     """What is told to the person; `text` is None when the library does not answer the question.
 
     `chance` is the probability that the library answers the question. `evidence` holds the passages that
-    the words point to, so that an answer can be checked without the library at hand.
+    the words point to, so that an answer can be checked without the library at hand. `rests_on` is the quotation that
+    a bare "Yes" or "No", which stands in no passage, was decided by.
     """
 
     text: str | None
@@ -106,6 +107,7 @@ class Answer:
     chance: float
     words: tuple[Word, ...] = ()
     evidence: tuple[Passage, ...] = ()
+    rests_on: tuple[Word, ...] = ()
 
     @property
     def declined(self) -> bool:

@@ -58,6 +58,14 @@ class TestAsk:
         assert "The boiler was serviced by «Marta» in May." in done.stdout
         assert "\x1b" not in done.stdout
 
+    def test_a_yes_or_no_shows_what_it_rests_on(self, filled: Run) -> None:
+        done = filled("ask", "--min-chance", "0", "Is the garden small?")
+        lines = done.stdout.splitlines()
+        assert lines[0] == "Yes"
+        assert ", of Yes 0." in lines[1]
+        assert "from The garden (garden.txt), characters" in done.stdout
+        assert "small»" in done.stdout
+
     def test_prints_the_trace_as_json(self, filled: Run) -> None:
         trace = json.loads(filled("ask", "--json", "Who serviced the boiler?").stdout)
         assert set(trace) == {"question", "hits", "candidates", "answer", "summary", "timings"}

@@ -153,3 +153,13 @@ def test_a_row_whose_system_does_not_exist_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.json"))
     assert run("reproduce", "rnkqa", "--list").returncode == 5
     assert run("reproduce").returncode == 2
+
+
+def test_predict_says_yes_or_no_only_where_gold_answers_are_no_quotations(squad: Path, tmp_path: Path) -> None:
+    def yes_no(dataset: str, *more: str) -> bool:
+        out = tmp_path / f"{dataset}{len(more)}.jsonl"
+        assert run("predict", dataset, squad, "--from", "gold", "--limit", 1, "--out", out, *more).returncode == 0
+        return bool(json.loads(Path(f"{out}.run.json").read_text())["settings"]["write"]["yes_no"])
+
+    assert not yes_no("squad")
+    assert yes_no("squad", "--set", "write.yes_no=true")

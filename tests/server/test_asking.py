@@ -38,7 +38,14 @@ class TestAskForTheTraceAlone:
 
     def test_what_the_library_does_not_hold_is_declined(self, client: TestClient) -> None:
         trace = client.post("/ask", json={"question": "zebra migration?", "stream": False}).json()
-        assert trace["answer"] == {"text": None, "style": "short", "chance": 0.0, "words": [], "evidence": []}
+        assert trace["answer"] == {
+            "text": None,
+            "style": "short",
+            "chance": 0.0,
+            "words": [],
+            "evidence": [],
+            "rests_on": [],
+        }
 
 
 class TestAskForEvents:

@@ -101,6 +101,21 @@ def test_each_word_shows_its_source_by_colour_line_legend_and_words(tmp_path: Pa
         assert where.locator("mark.exact").all_text_contents() == ["boiler"]
 
 
+def test_a_bare_yes_or_no_shows_the_words_that_decided_it(tmp_path: Path, opened: Open) -> None:
+    library = library_at(tmp_path / "library")
+    library.put([Document("boiler.md", "The boiler is not insured. It hums.", "The boiler")])
+    with serving_page(library) as address:
+        page = opened(address)
+        ask(page, "Is the boiler insured?")
+        where = page.locator(".where")
+        assert answer_of(page) == "No"
+        expect(where).to_contain_text("It stands in no passage, and was decided by the words that are marked here.")
+        assert "not" in "".join(where.locator("mark").all_text_contents())
+        page.locator(".answer .word").hover()
+        expect(where).to_contain_text("the writer's own word: it stands in no passage.")
+        assert "not" in "".join(where.locator("mark").all_text_contents())
+
+
 def test_the_document_opens_at_the_answer_s_characters_and_has_an_address(site: str, opened: Open) -> None:
     page = opened(site)
     page.get_by_label("a sentence").check()

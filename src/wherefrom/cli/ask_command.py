@@ -121,14 +121,20 @@ def _tell(trace: Trace, typed: str) -> None:
         click.echo()
         typed = ""
     click.echo(strong(answer.text[len(typed) :]))
-    written = any(word.source != "passage" for word in answer.words)
-    click.echo(faint(f"chance {answer.chance:.2f}" + (f", attested {attested(answer):.2f}" if written else "")))
+    click.echo(faint(f"chance {answer.chance:.2f}{_own(answer)}"))
     for passage in answer.evidence:
         copied = _copied(answer, passage)
         start, end = copied[0][0], copied[-1][1]
         click.echo()
         click.echo(f"from {_named(passage)}, characters {passage.start + start} to {passage.start + end}:")
         click.echo("  " + _shown(passage.text, copied).replace("\n", "\n  "))
+
+
+def _own(answer: Answer) -> str:
+    """How far words that are no quotation can be trusted."""
+    if answer.rests_on:
+        return f", of {answer.text} {answer.words[0].share:.2f}"
+    return f", attested {attested(answer):.2f}" if any(word.source != "passage" for word in answer.words) else ""
 
 
 def _named(passage: Passage) -> str:
@@ -149,14 +155,14 @@ def _shown(text: str, copied: Sequence[Span]) -> str:
 
 
 def _copied(answer: Answer, passage: Passage) -> list[Span]:
-    """The characters of the passage that the answer copies; words with only spaces between them are one range.
+    """The characters of the passage that the answer copies or rests on; words with only spaces between are one range.
 
     Function words that stand apart from all others are left out, unless there is nothing else.
     """
     places = sorted(
         {
             (word.start, word.end)
-            for word in answer.words
+            for word in (*answer.words, *answer.rests_on)
             if word.passage_id == passage.id and word.start is not None and word.end is not None
         }
     )

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from wherefrom.cli.options import library_options, named, settings
+from wherefrom.cli.options import library_options, named
 from wherefrom.cli.progress import counted
+from wherefrom.config import Settings, WriteSettings, resolve
 from wherefrom.types import STYLES, Style
 
 _SOURCES = ("gold", "given", "library")
@@ -48,7 +49,7 @@ def command(
     from wherefrom.pipeline import build
 
     chosen = catalog.dataset(dataset)
-    resolved = settings(toml, overrides)
+    resolved = resolve(toml, overrides, Settings(write=WriteSettings(yes_no=not chosen.quotes)))
     if source == "library":
         opened = Library(named(library), resolved)
         pipeline, in_force = opened.pipeline(), opened.settings()

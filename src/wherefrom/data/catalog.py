@@ -62,6 +62,11 @@ class Dataset:
         return self.name in ("squad2", "msmarco", "ten-passages", "sample")
 
     @property
+    def quotes(self) -> bool:
+        """Whether every gold answer is a quotation: there a Yes or No is wrong, however true."""
+        return self.name in ("squad", "squad2", "quoref", "ten-passages")
+
+    @property
     def splits(self) -> tuple[str, ...]:
         return tuple(self.files)
 

@@ -80,7 +80,7 @@ def weights_of(pipeline: Pipeline) -> dict[str, str]:
         f"{folder.name}/{file.name}": file_hash(file)
         for folder in pipeline.weights
         for file in sorted(folder.glob("*"))
-        if file.suffix in (".onnx", ".npy", ".npz") or file.name == "judge.json"
+        if file.suffix in (".onnx", ".npy", ".npz") or file.name in ("judge.json", "polarity.json")
     }
 
 

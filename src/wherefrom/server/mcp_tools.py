@@ -104,6 +104,7 @@ def _answered(trace: Trace) -> dict[str, Any]:
         "style": trace.answer.style,
         "words": _plain(trace.answer.words),
         "evidence": _plain(trace.answer.evidence),
+        "rests_on": _plain(trace.answer.rests_on),
     }
 
 

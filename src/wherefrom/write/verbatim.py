@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wherefrom.stages import Heard
-from wherefrom.text import Span, sentences, words
+from wherefrom.text import Span, sentences_around, words
 from wherefrom.types import Answer, Candidate, Hit, Passage, Question, Style, Word
 
 
@@ -48,13 +48,7 @@ def _extent(candidate: Candidate, style: Style) -> Span:
     if style == "passage":
         return 0, len(candidate.passage.text)
     if style == "sentence":
-        touched = [
-            (start, end)
-            for start, end in sentences(candidate.passage.text)
-            if start < candidate.end and end > candidate.start
-        ]
-        if touched:
-            return min(touched[0][0], candidate.start), max(touched[-1][1], candidate.end)
+        return sentences_around(candidate.passage.text, (candidate.start, candidate.end))
     return candidate.start, candidate.end
 
 

@@ -17,6 +17,8 @@ export class AnswerView {
     this.passages = passages;
     this.placeOf = placeOf;
     this.words = [];
+    this.evidence = [];
+    this.restsOn = []; // what a bare Yes or No was decided by
     this.text = make("p", {
       class: "answer",
       dir: "auto",
@@ -41,13 +43,15 @@ export class AnswerView {
   /** The finished answer counts where it differs from what came before. */
   finish(answer) {
     for (const passage of answer.evidence) this.passages.set(passage.id, passage);
+    this.evidence = answer.evidence;
+    this.restsOn = answer.rests_on ?? [];
     if (JSON.stringify(this.words) !== JSON.stringify(answer.words)) {
       this.words = [];
       this.text.replaceChildren();
       this.append(answer.words);
     }
     this.#number();
-    this.#whole(answer.evidence);
+    this.#whole();
   }
 
   #word(word, index) {
@@ -123,22 +127,28 @@ export class AnswerView {
       this.where.replaceChildren(line, quoted(this.question, [], range));
     } else {
       line.append(`${SOURCES.vocabulary}: it stands in no passage. ${share}.`);
-      this.where.replaceChildren(line);
+      this.where.replaceChildren(line, ...(this.restsOn.length ? this.#quotes() : []));
     }
   }
 
   /** Before a word is chosen: all that the answer rests on. */
-  #whole(evidence) {
+  #whole() {
     const others = this.words.filter((word) => word.source !== "passage").length;
     const copied = count(this.words.length - others, "word is", "words are");
     const rest = others ? `, ${count(others, "is", "are")} not` : "";
-    const said = `${copied} copied from ${count(evidence.length, "passage")}${rest}. Point at a word, or move to it, to see its place.`;
-    const parts = evidence.flatMap((passage) => {
-      const ranges = rangesOf(this.words, passage);
+    const said = this.restsOn.length
+      ? "It stands in no passage, and was decided by the words that are marked here."
+      : `${copied} copied from ${count(this.evidence.length, "passage")}${rest}. Point at a word, or move to it, to see its place.`;
+    this.where.replaceChildren(make("p", { id: "where-line" }, said), ...this.#quotes());
+  }
+
+  /** The passages that the answer rests on, with its words marked. */
+  #quotes() {
+    return this.evidence.flatMap((passage) => {
+      const ranges = rangesOf([...this.words, ...this.restsOn], passage);
       const link = opener(passage, inDocument(ranges, passage), "Open the document here");
       return [make("p", {}, titled(passage)), quoted(passage.text, ranges), link];
     });
-    this.where.replaceChildren(make("p", { id: "where-line" }, said), ...parts);
   }
 }
 

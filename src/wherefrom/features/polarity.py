@@ -1,0 +1,118 @@
+"""Whether a question asks for yes or no, and what speaks for either in the words that answer it; English."""
+
+from __future__ import annotations
+
+import re
+
+from wherefrom.features.overlap import Stems
+from wherefrom.text import Span, sentences_around
+
+_AUXILIARY = r"(?:do|does|did|is|are|was|were|am|can|could|has|have|had|will|would|should|shall|may|might|must)"
+_OPENING = re.compile(
+    rf"\W*(?:{_AUXILIARY}(?:n['’]t)?|can['’]t|won['’]t|cannot)\s+(?!{_AUXILIARY}\b)[\w\"'“‘]", re.IGNORECASE
+)
+_OR_NOT = re.compile(r",?\s+or\s+not\b", re.IGNORECASE)
+# `Is it red or blue?` and `Had he not died, what would he be?` ask for something else, and so does a request.
+_ELSE = re.compile(
+    r"\bor\b|\bhow (?:many|much)\b|,\s*(?:what|which|why|how)\b"
+    r"|\W*(?:can|could|will|would)\s+(?:you|anyone|somebody|someone)\s+(?:please\s+)?"
+    r"(?:name|tell|list|give|explain|describe|show|say|find)\b",
+    re.IGNORECASE,
+)
+
+
+def asks_yes_no(question: str) -> bool:
+    """Whether yes or no would be an answer, by the question's form: it begins with an auxiliary, offers no choice."""
+    return _OPENING.match(question) is not None and _ELSE.search(_OR_NOT.sub("", question)) is None
+
+
+NAMES = (
+    "negation", "denial", "difference", "opposite", "less", "contrast around", "question negated", "question: all",
+    "question: only", "question: same", "question: any", "number missing", "sentence coverage", "span coverage",
+    "span length",
+)  # fmt: skip
+
+_NOT = frozenset("not no never none neither nor nobody nothing nowhere cannot without n't".split())
+_DENIALS = frozenset(
+    """hardly seldom rarely scarcely barely lack lacks lacked lacking fail fails failed failing failure refuse refuses
+    refused unable incapable impossible unlikely unclear prevent prevents prevented prohibit prohibits prohibited banned
+    forbidden illegal false incorrect wrong myth deny denies denied reject rejects rejected exempt exempted except
+    excluding unsuccessful unsuitable absent absence ended ceased stopped ignore ignored""".split()
+)
+_DIFFERENCES = frozenset(
+    """different differently differ differs differed differing difference differences vary varies varied varying
+    opposite contrary reverse reversed disagree disagreed disagreement dispute disputed controversial unlike""".split()
+)
+_LESS = frozenset("less fewer little few".split())
+_CONTRASTS = frozenset("but however although though despite while instead rather".split())
+_ALL = frozenset("all every everyone everybody always".split())
+_ONLY = frozenset("only solely just exclusively".split())
+_ANY = frozenset("any anyone anybody anything ever some".split())
+_NEGATIVE_OPENING = re.compile(r"\W*(?:\w+n['’]t|cannot)\b", re.IGNORECASE)  # `isn't it` asks the same as `is it`
+_TOKEN = re.compile(r"n't|[a-z]+(?=n't)|[a-z]+|\d[\d,.]*")
+_OPPOSITE = re.compile(r"(?:un|in|im|il|ir|non|dis)(\w{3,})")
+_LONGEST = 20  # tokens; longer spans say no more by their length
+
+
+def features(question: str, title: str, text: str, span: Span, stems: Stems) -> tuple[float, ...]:
+    """What speaks for yes or no, in the order of NAMES; `span` is where in the passage's text the answer was read.
+
+    negation: not, never, nothing in the span; denial: failed, illegal; difference: varies, opposite; each unless the
+    question has one too. opposite: unable, for a question with able. less: fewer, little. contrast around: but, however
+    in the sentence around the span. number missing: the question has a number that the sentence has not.
+    """
+    start, end = span
+    first, last = sentences_around(text, span)
+    asked, said = _tokens(_opened(question)), _tokens(text[start:end])
+    beside = _tokens(f"{text[first:start]} {text[end:last]}")
+    wanted = set(stems(question))
+    near = set(stems(text[first:last])) | set(stems(title))
+    return (
+        float(_otherwise(said, asked, _NOT)),
+        float(_otherwise(said, asked, _DENIALS)),
+        float(_otherwise(said, asked, _DIFFERENCES)),
+        float(any(_turned(token, wanted, stems) for token in said)),
+        float(_count(said, _LESS)),
+        float(_count(beside, _CONTRASTS)),
+        float(any(token in _NOT for token in asked)),
+        float(_count(asked, _ALL)),
+        float(_count(asked, _ONLY)),
+        float("same" in asked),
+        float(_count(asked, _ANY)),
+        float(bool(_numbers(asked) - _numbers(_tokens(text[first:last])))),
+        _share(wanted, near),
+        _share(wanted, set(stems(text[start:end]))),
+        min(len(said), _LONGEST) / _LONGEST,
+    )
+
+
+def _opened(question: str) -> str:
+    """The question without an opening that is negative in form alone."""
+    found = _NEGATIVE_OPENING.match(question)
+    return question[found.end() :] if found else question
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(text.lower().replace("’", "'").replace("can't", "can n't"))
+
+
+def _count(tokens: list[str], words: frozenset[str]) -> int:
+    return min(2, sum(token in words for token in tokens))
+
+
+def _otherwise(said: list[str], asked: list[str], words: frozenset[str]) -> int:
+    """How many such words are said, less one if the question has one too: it asks for what they say."""
+    return abs(_count(said, words) - any(token in words for token in asked))
+
+
+def _turned(token: str, wanted: set[str], stems: Stems) -> bool:
+    found = _OPPOSITE.fullmatch(token)
+    return found is not None and not wanted.isdisjoint(stems(found[1]))
+
+
+def _numbers(tokens: list[str]) -> set[str]:
+    return {token.rstrip(".,") for token in tokens if token[0].isdigit()}
+
+
+def _share(wanted: set[str], held: set[str]) -> float:
+    return len(wanted & held) / max(len(wanted), 1)

@@ -1,0 +1,118 @@
+"""Yes or No in front of the words that decide it, for questions that ask for no more.
+
+The default, over any other writer: `short` is the word alone, `sentence` the word and the sentence it rests on,
+quoted. The word stands in no passage and says so; what decided it is quoted beside it. A logistic regression on what
+the reader's best candidate says decides (`features/polarity.py`); where it is not sure, the other writer tells the
+deciding words, as it does for all other questions. English only. It needs the weights `yes-no`, a few numbers;
+`train/polarity.py` fits them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from wherefrom.features.chance import probability
+from wherefrom.features.overlap import Stems
+from wherefrom.features.polarity import NAMES, asks_yes_no, features
+from wherefrom.runtime.weights import Weights, WeightsError
+from wherefrom.stages import Heard, Writer
+from wherefrom.text import sentences_around
+from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
+from wherefrom.write.verbatim import copied_words
+
+POLARITY = "polarity.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Polarity:
+    """The logistic regression: logit of yes = bias + Σ weight · (feature − centre) / scale."""
+
+    bias: float
+    terms: tuple[tuple[float, float, float], ...]  # weight, centre and scale of each feature
+
+    @classmethod
+    def read(cls, weights: Weights) -> Polarity:
+        saved = weights.json(POLARITY)
+        try:
+            terms = [tuple(map(float, saved["terms"][name])) for name in NAMES]
+            return cls(float(saved["bias"]), tuple((a, b, c) for a, b, c in terms))
+        except (KeyError, TypeError, ValueError) as error:
+            raise WeightsError(
+                f"{weights.folder / POLARITY} does not decide between yes and no ({error}); install wherefrom again, "
+                "or fit it with `python -m wherefrom.train.polarity`"
+            ) from error
+
+    def chance(self, found: Sequence[float]) -> float:
+        """Of yes."""
+        return probability(
+            self.bias
+            + sum(
+                weight * (value - centre) / scale
+                for value, (weight, centre, scale) in zip(found, self.terms, strict=True)
+            )
+        )
+
+
+class YesNoWriter:
+    """Says Yes or No where it is asked for and at least `sure`; leaves all else to `other`."""
+
+    def __init__(self, other: Writer, weights: Weights, sure: float) -> None:
+        self.other = other
+        self._weights = weights
+        self._sure = sure
+        self._stems = Stems("english")
+        self._polarity: Polarity | None = None
+
+    def write(
+        self,
+        questions: Sequence[Question],
+        hits: Sequence[Sequence[Hit]],
+        candidates: Sequence[Sequence[Candidate]],
+        chances: Sequence[float],
+        style: Style,
+        heard: Heard | None = None,
+    ) -> list[Answer]:
+        answers = {
+            place: _told(word, read[0], chances[place], style)
+            for place, (question, read) in enumerate(zip(questions, candidates, strict=True))
+            if style != "passage" and read and (word := self._decided(question.text, read[0])) is not None
+        }
+        left = [place for place in range(len(questions)) if place not in answers]
+        others = self.other.write(
+            [questions[place] for place in left],
+            [hits[place] for place in left],
+            [candidates[place] for place in left],
+            [chances[place] for place in left],
+            style,
+            None if heard is None else lambda number, words: heard(left[number], words),
+        )
+        answers |= zip(left, others, strict=True)
+        return [answers[place] for place in range(len(questions))]
+
+    def decides(self, question: Question, candidates: Sequence[Candidate]) -> bool:
+        """Whether it is this writer that answers the question, in styles short and sentence."""
+        return bool(candidates) and self._decided(question.text, candidates[0]) is not None
+
+    def _decided(self, question: str, candidate: Candidate) -> Word | None:
+        """Yes or No, with its chance as the share; None where it is not asked for or not sure."""
+        if not asks_yes_no(question):
+            return None
+        if self._polarity is None:
+            self._polarity = Polarity.read(self._weights)
+        passage = candidate.passage
+        found = features(question, passage.title, passage.text, (candidate.start, candidate.end), self._stems)
+        yes = self._polarity.chance(found)
+        if max(yes, 1 - yes) < self._sure:
+            return None
+        return Word("Yes", "vocabulary", share=yes) if yes >= 0.5 else Word("No", "vocabulary", share=1 - yes)
+
+
+def _told(word: Word, candidate: Candidate, chance: float, style: Style) -> Answer:
+    passage = candidate.passage
+    if style == "short":
+        rests_on = copied_words(passage, candidate.start, candidate.end)
+        return Answer(word.text, style, chance, (word,), (passage,), rests_on)
+    quoted = copied_words(passage, *sentences_around(passage.text, (candidate.start, candidate.end)))
+    words = (word, Word(":", "vocabulary"), *(replace(first, space=" ") for first in quoted[:1]), *quoted[1:])
+    return Answer(joined(words), style, chance, words, (passage,))
