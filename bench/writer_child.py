@@ -154,6 +154,8 @@ def _ask(job: Job) -> dict[str, Any]:
     """Whole answers by a writer that quotes or one that writes; the first two questions warm up."""
     from wherefrom import Library
     from wherefrom.config import resolve
+    from wherefrom.write.masque import MasqueWriter
+    from wherefrom.write.yes_no import YesNoWriter
 
     chosen = [
         f"write.kind={job.kind}", f"runtime.writer={job.weights}", f"runtime.reader={job.reader}",
@@ -169,7 +171,10 @@ def _ask(job: Job) -> dict[str, Any]:
             if number >= 2:
                 times.append({"whole": whole, "whole, CPU": cpu, **trace.timings})
                 words.append(len(trace.answer.words) if trace.answer else 0)
-        counts = dict(getattr(library.pipeline().writer, "counts", {}))
+        writer = library.pipeline().writer
+        if isinstance(writer, YesNoWriter):
+            writer = writer.other
+        counts = dict(writer.counts) if isinstance(writer, MasqueWriter) else {}
     return {"times": times, "words": words, "counts": counts}
 
 
