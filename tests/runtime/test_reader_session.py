@@ -25,7 +25,7 @@ from wherefrom.config import resolve
 from wherefrom.features.overlap import Stems
 from wherefrom.judge.calibrated import NAMES, CalibratedJudge, between, features
 from wherefrom.rank.reader import ReaderRanker
-from wherefrom.read.span import SpanReader, best_spans
+from wherefrom.read.span import SpanReader, best_spans, paragraphs
 from wherefrom.runtime.reader import ReaderSession, Reading
 from wherefrom.runtime.weights import Weights, WeightsError, sums_eight_bits_exactly
 from wherefrom.stages import Judge, Ranker, Reader
@@ -131,6 +131,19 @@ def test_spans_by_hand() -> None:
     end = numpy.array([3.0, 0.0, 1.0], numpy.float32)
     assert best_spans(start, end, 2, 3) == [(0, 0, 3.0), (1, 2, 3.0), (1, 1, 2.0)]
     assert best_spans(start, end, 1, 9) == [(0, 0, 3.0), (1, 1, 2.0), (2, 2, 0.0)]
+
+
+def test_no_span_runs_from_a_heading_into_the_text() -> None:
+    text = "The boiler\n \nMarta serviced it.\nIt hums."
+    spans = [(0, 3), (4, 10), (13, 18), (19, 27), (28, 30), (30, 31), (32, 34), (35, 39), (39, 40)]
+    paragraph = paragraphs(text, spans)
+    assert paragraph is not None
+    assert paragraph.tolist() == [0, 0, 1, 1, 1, 1, 1, 1, 1]
+    assert paragraphs("Marta serviced it.\nIt hums.", [(0, 5)]) is None
+    start = numpy.array([5.0, 0, 1, 0, 0, 0, 0, 0, 0], numpy.float32)
+    end = numpy.array([0.0, 1, 5, 0, 0, 0, 0, 0, 0], numpy.float32)
+    assert best_spans(start, end, 9, 1) == [(0, 2, 10.0)]
+    assert best_spans(start, end, 9, 2, paragraph) == [(0, 1, 6.0), (2, 2, 6.0)]
 
 
 def test_the_best_of_many_spans_are_those_of_a_full_sort() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from wherefrom.features.forms import Form, exact_match, forms, term_frequency
 from wherefrom.features.tokens import tokens
-from wherefrom.read.span import best_spans, log_sum_exp
+from wherefrom.read.span import best_spans, log_sum_exp, paragraphs
 from wherefrom.runtime.drqa import DrQASession, Logits, Pair
 from wherefrom.types import Candidate, Hit, Question
 
@@ -114,7 +114,8 @@ class DrQAReader:
             shift = 0.0
             if self._span_score == "softmax":
                 shift = log_sum_exp(read.start) + log_sum_exp(read.end)
-            for first, last, score in best_spans(read.start, read.end, longest, self._candidates):
+            paragraph = paragraphs(hit.passage.text, spans)
+            for first, last, score in best_spans(read.start, read.end, longest, self._candidates, paragraph):
                 start, end = spans[first][0], spans[last][1]
                 span = score - shift
                 features = {**hit.features, "span": span, "read": span}

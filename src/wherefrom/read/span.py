@@ -6,16 +6,19 @@ compared with the best of another. It needs the weights `reader`, which come wit
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wherefrom.runtime.reader import ReaderSession, Reading
+from wherefrom.text import Span
 from wherefrom.types import Candidate, Hit, Question
 
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
+_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 _EACH = 5  # spans looked at in a passage, at least
 _SHARE = 4  # ... and a quarter of the candidates asked for: of 40 candidates a good passage may give ten
 
@@ -48,7 +51,8 @@ class SpanReader:
         each = max(_EACH, self._candidates // _SHARE, -(-self._candidates // len(filled)))
         found: dict[tuple[str, int, int], Candidate] = {}
         for (hit, reading), relevance in zip(filled, relevances, strict=True):
-            for first, last, logits in best_spans(reading.start, reading.end, self._max_tokens, each):
+            paragraph = paragraphs(hit.passage.text, reading.spans)
+            for first, last, logits in best_spans(reading.start, reading.end, self._max_tokens, each, paragraph):
                 start, end = int(reading.spans[first, 0]), int(reading.spans[last, 1])
                 span = logits - all_starts - all_ends
                 score = span + self._relevance * float(relevance)
@@ -62,15 +66,26 @@ class SpanReader:
 
 
 def best_spans(
-    start: NDArray[numpy.float32], end: NDArray[numpy.float32], max_tokens: int, n: int
+    start: NDArray[numpy.float32],
+    end: NDArray[numpy.float32],
+    max_tokens: int,
+    n: int,
+    paragraph: NDArray[numpy.int64] | None = None,
 ) -> list[tuple[int, int, float]]:
-    """The n spans (first, last, start + end logit) of at most `max_tokens` tokens; ties to the earlier and shorter."""
+    """The n spans (first, last, start + end logit) of at most `max_tokens` tokens; ties to the earlier and shorter.
+
+    `paragraph`: which one each token is in; a span stays in one.
+    """
     import numpy
 
     length = len(start)
     wide = min(max_tokens, length)
     padded = numpy.concatenate([end, numpy.full(wide - 1, -numpy.inf, end.dtype)])
     scores = start[:, None] + numpy.lib.stride_tricks.sliding_window_view(padded, wide)  # (length, wide)
+    if paragraph is not None:
+        beyond = numpy.concatenate([paragraph, numpy.full(wide - 1, -1, paragraph.dtype)])
+        same = numpy.lib.stride_tricks.sliding_window_view(beyond, wide) == paragraph[:, None]
+        scores = numpy.where(same, scores, -numpy.inf)
     flat = scores.ravel()
     # Only what reaches the n-th best is sorted, ties included: sorting thousands of spans cost more than all else here.
     least = numpy.partition(flat, -n)[-n] if n < len(flat) else -numpy.inf
@@ -81,6 +96,18 @@ def best_spans(
         for place in kept
         if numpy.isfinite(flat[place])
     ]
+
+
+def paragraphs(text: str, spans: Sequence[Span] | NDArray[numpy.int32]) -> NDArray[numpy.int64] | None:
+    """The number of the paragraph that each token is in; none where the text has no empty line.
+
+    A heading is a paragraph of its own, and no answer runs from it into the text.
+    """
+    import numpy
+
+    borders = [found.end() for found in _EMPTY_LINE.finditer(text)]
+    starts = numpy.asarray(spans).reshape(-1, 2)[:, 0]
+    return numpy.searchsorted(numpy.array(borders), starts, side="right") if borders else None
 
 
 def log_sum_exp(values: NDArray[numpy.float32]) -> float:
