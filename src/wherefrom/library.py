@@ -190,9 +190,7 @@ class Library:
 
     def explain(self, trace: Trace) -> Explanation:
         """How this library's answer was written: `wherefrom.write.pictures.picture` draws it."""
-        from wherefrom.write.explain import check_written
-        from wherefrom.write.masque import MasqueWriter
-        from wherefrom.write.yes_no import YesNoWriter
+        from wherefrom.write.explain import check_written, explained_by
 
         answer = trace.answer
         if answer is None or answer.text is None:
@@ -201,18 +199,7 @@ class Library:
                 f"there is no answer{chance}, so nothing was written; a smaller min_chance declines less"
             )
         check_written(self.settings().write, answer.style)
-        writer = self.pipeline().writer
-        if isinstance(writer, YesNoWriter):
-            if writer.decides(trace.question, trace.candidates):
-                raise NothingWritten("this answer is a Yes or No and a quotation: nothing is written around them")
-            writer = writer.other
-        assert isinstance(writer, MasqueWriter)
-        found = writer.explain(trace.question, trace.hits, trace.candidates, answer.style)
-        if found is None:
-            raise NothingWritten(
-                "this answer is quoted: what the network wrote did not keep to its sources; ask in other words"
-            )
-        return found
+        return explained_by(self.pipeline().writer, trace.question, trace.hits, trace.candidates, answer.style)
 
     def pipeline(self, k: int | None = None) -> Pipeline:
         """The stages over this library, for many questions at a time."""

@@ -18,8 +18,12 @@ from wherefrom.networks.layers import (  # noqa: E402
     EncoderBlock,
     EncoderStack,
     Highway,
+    KeyValue,
     Positions,
     RecurrentBlock,
+    attended,
+    attended_padded,
+    mask_bias,
     masked_max,
     sinusoids,
     start,
@@ -90,6 +94,16 @@ def test_highway_by_hand() -> None:
 
 
 # Dual attention
+
+
+def test_heads_filled_up_with_zeros_see_the_same() -> None:
+    torch.manual_seed(0)
+    query, key, value = torch.randn(2, 3, 4, 37), torch.randn(2, 3, 6, 37), torch.randn(2, 3, 6, 37)
+    bias = mask_bias(torch.tensor([[True] * 6, [True] * 4 + [False] * 2]), torch.float32)
+    plain = attended(query, KeyValue(key, value), bias, 0.0)
+    padded = attended_padded(query, KeyValue(key, value), bias, 0.0)
+    assert padded.shape == plain.shape
+    torch.testing.assert_close(padded, plain)
 
 
 def test_dual_attention_by_hand() -> None:

@@ -61,15 +61,14 @@ def test_a_row_is_judged_by_a_line_that_has_not_seen_its_article() -> None:
 
 def test_what_is_written_is_what_the_writer_reads(tmp_path: Path) -> None:
     from wherefrom.runtime.weights import Weights
-    from wherefrom.write.yes_no import POLARITY, Polarity
+    from wherefrom.write.yes_no import POLARITY, read_line
 
     random = numpy.random.default_rng(3)
     seen = random.normal(size=(60, len(NAMES)))
     line = logistic(seen, seen[:, 0] + random.normal(size=60) > 0, polarity.RIDGE)
-    (tmp_path / POLARITY).write_text(polarity.json.dumps(polarity.as_json(line)))
-    read = Polarity.read(Weights(tmp_path))
-    expected = 1 / (1 + numpy.exp(-line.logits(seen)))
-    assert [read.chance(row) for row in seen.tolist()] == pytest.approx(expected.tolist(), abs=1e-4)
+    (tmp_path / POLARITY).write_text(polarity.json.dumps(line.saved(NAMES)))
+    read = read_line(Weights(tmp_path))
+    assert [read.logit(row) for row in seen.tolist()] == pytest.approx(line.logits(seen).tolist(), abs=1e-4)
 
 
 def test_missing_data_are_named(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ import pytest
 pytest.importorskip("onnxruntime", reason="networks run in onnxruntime")
 
 from wherefrom.config import WriteSettings
-from wherefrom.errors import SettingsError
+from wherefrom.errors import NothingWritten, SettingsError
 from wherefrom.runtime.weights import Weights
 from wherefrom.runtime.writer import WriterSession
 from wherefrom.types import Candidate, Hit, Passage, Question, Style
-from wherefrom.write.explain import check_written
+from wherefrom.write.explain import check_written, explained_by
 from wherefrom.write.masque import MasqueWriter
+from wherefrom.write.verbatim import VerbatimWriter
 
 KING = Passage("0#0", "0", "The old King of 31 bridges walks to the town. He sleeps.", 0, 56, "The King")
 DRAGON = Passage("1#0", "1", "A dragon eats 3,500 gold in the evening.", 0, 40)
@@ -34,7 +35,6 @@ def test_explains_the_very_answer_that_is_written(session: WriterSession, beam: 
     (answer,) = writer.write([QUESTION], [HITS], [[CANDIDATE]], [0.9], "sentence")
     counted = dict(writer.counts)
     found = writer.explain(QUESTION, HITS, [CANDIDATE], "sentence")
-    assert found is not None
     assert found.words == answer.words
     assert found.question == QUESTION.text
     assert writer.counts == counted, "explaining is not answering"
@@ -42,7 +42,6 @@ def test_explains_the_very_answer_that_is_written(session: WriterSession, beam: 
 
 def test_shares_are_by_source_and_add_up(session: WriterSession) -> None:
     found = MasqueWriter(session).explain(QUESTION, HITS, [CANDIDATE], "sentence")
-    assert found is not None
     names = [source.name for source in found.sources]
     assert names == ["vocabulary", "question", "the reader's short answer", "passage 1: The King", "passage 2: 1"]
     assert [source.kind for source in found.sources] == ["vocabulary", "question", "answer", "passage", "passage"]
@@ -58,7 +57,6 @@ def test_shares_are_by_source_and_add_up(session: WriterSession) -> None:
 
 def test_what_was_looked_at_are_words_of_the_texts(session: WriterSession) -> None:
     found = MasqueWriter(session).explain(QUESTION, HITS, [CANDIDATE], "sentence")
-    assert found is not None
     by_source = [[seen.text for seen in found.seen if seen.source == number] for number in range(5)]
     assert by_source[0] == []
     assert by_source[1] == ["how", "many", "bridges", "?"]
@@ -75,18 +73,22 @@ def test_what_was_looked_at_are_words_of_the_texts(session: WriterSession) -> No
 
 def test_a_short_answer_that_is_written_is_told_no_answer(session: WriterSession) -> None:
     found = MasqueWriter(session, short="write").explain(QUESTION, [Hit(DRAGON, 1.0)], [], "short")
-    assert found is not None
     assert [source.kind for source in found.sources] == ["vocabulary", "question", "passage"]
 
 
 def test_what_is_quoted_has_no_explanation(session: WriterSession) -> None:
     writer = MasqueWriter(session)
-    assert writer.explain(QUESTION, HITS, [CANDIDATE], "short") is None
-    assert writer.explain(QUESTION, HITS, [CANDIDATE], "passage") is None
-    assert writer.explain(QUESTION, [], [], "sentence") is None
     text = "King of 31 bridges walks to the town"  # more than this network has learnt to tell
     at = KING.text.index(text)
-    assert writer.explain(QUESTION, HITS, [Candidate(text, KING, at, at + len(text), 1.0)], "sentence") is None
+    long = Candidate(text, KING, at, at + len(text), 1.0)
+    asked: list[tuple[list[Hit], list[Candidate], Style]] = [
+        (HITS, [CANDIDATE], "short"), (HITS, [CANDIDATE], "passage"), ([], [], "sentence"), (HITS, [long], "sentence"),
+    ]  # fmt: skip
+    for hits, candidates, style in asked:
+        with pytest.raises(NothingWritten, match="this answer is quoted"):
+            writer.explain(QUESTION, hits, candidates, style)
+    with pytest.raises(NothingWritten, match="this writer quotes its answers"):
+        explained_by(VerbatimWriter(), QUESTION, HITS, [CANDIDATE], "sentence")
 
 
 @pytest.mark.parametrize(

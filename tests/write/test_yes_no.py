@@ -14,7 +14,7 @@ from wherefrom.runtime.weights import Weights, WeightsError
 from wherefrom.stages import Writer
 from wherefrom.types import Answer, Question, Style, Word, joined
 from wherefrom.write.verbatim import VerbatimWriter
-from wherefrom.write.yes_no import POLARITY, Polarity, YesNoWriter
+from wherefrom.write.yes_no import POLARITY, YesNoWriter, read_line
 
 KNOT = passage(
     "knot.md#0", "A knot makes a loop. It does not slip or tighten when the rope is loaded. Sailors trust it."
@@ -111,7 +111,7 @@ def test_answers_follow_the_questions_and_words_are_heard_at_their_place(weights
 def test_weights_that_decide_nothing_name_the_file_and_the_remedy(tmp_path: Path, broken: str) -> None:
     (tmp_path / POLARITY).write_text(broken)
     with pytest.raises(WeightsError, match=r"polarity\.json does not decide .* install wherefrom again"):
-        Polarity.read(Weights(tmp_path))
+        read_line(Weights(tmp_path))
 
 
 def test_weights_are_read_only_for_a_question_that_needs_them(tmp_path: Path) -> None:

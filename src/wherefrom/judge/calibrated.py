@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from wherefrom.errors import WherefromError
-from wherefrom.features.chance import probability
+from wherefrom.features.chance import FittedLine, probability
 from wherefrom.features.overlap import Stems, coverage, rarity
 from wherefrom.runtime.reader import ReaderSession, Reading
 from wherefrom.types import Candidate, Hit, Question
@@ -28,8 +28,7 @@ _NEAR = 150  # characters around the best span in which the question's words are
 class _Fitted:
     """`judge.json`, read."""
 
-    bias: float
-    terms: tuple[tuple[float, float, float], ...]  # weight, centre and scale of each feature
+    line: FittedLine
     knots: tuple[tuple[float, float], ...]  # (logit, chance), rising; () where the logistic's chances are used
 
 
@@ -71,10 +70,7 @@ class CalibratedJudge:
         if found is None:
             return 0.0
         fitted = self._read()
-        logit = fitted.bias + sum(
-            weight * (value - centre) / scale
-            for value, (weight, centre, scale) in zip(found, fitted.terms, strict=True)
-        )
+        logit = fitted.line.logit(found)
         if fitted.knots:
             return between(fitted.knots, logit)
         return probability(logit)
@@ -83,11 +79,8 @@ class CalibratedJudge:
         if self._fitted is None:
             saved = self._session.weights.json("judge.json")
             try:
-                terms = [tuple(map(float, saved["terms"][name])) for name in NAMES]
                 knots = [tuple(map(float, knot)) for knot in saved.get("knots", ())]
-                self._fitted = _Fitted(
-                    float(saved["bias"]), tuple((a, b, c) for a, b, c in terms), tuple((a, b) for a, b in knots)
-                )
+                self._fitted = _Fitted(FittedLine.of(saved, NAMES), tuple((a, b) for a, b in knots))
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise WherefromError(
                     f"{self._session.weights.folder / 'judge.json'} is not a fitted judge ({error}); "

@@ -66,9 +66,14 @@ def attended(query: Tensor, seen: KeyValue, bias: Tensor | None, dropout: float)
 
     The fast kernels of a GPU take heads whose width divides by eight; Masque's 37 and 38 get zeros added.
     """
-    width = query.shape[-1]
-    if not query.is_cuda or width % 8 == 0:
+    if not query.is_cuda or query.shape[-1] % 8 == 0:
         return functional.scaled_dot_product_attention(query, *seen, attn_mask=bias, dropout_p=dropout)
+    return attended_padded(query, seen, bias, dropout)
+
+
+def attended_padded(query: Tensor, seen: KeyValue, bias: Tensor | None, dropout: float) -> Tensor:
+    """The same, each head filled up with zeros to a multiple of eight."""
+    width = query.shape[-1]
     query, key, value = (functional.pad(part, (0, -width % 8)) for part in (query, *seen))
     found = functional.scaled_dot_product_attention(
         query, key, value, attn_mask=bias, dropout_p=dropout, scale=1 / math.sqrt(width)

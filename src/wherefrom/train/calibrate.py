@@ -220,11 +220,8 @@ def _truths(rows: Sequence[Judged]) -> Truths:
 
 def as_json(fitted: Fitted) -> dict[str, Any]:
     """As `judge/calibrated.py` reads it."""
-    line = fitted.line
-    columns = zip(line.weights.tolist(), line.centres.tolist(), line.scales.tolist(), strict=True)
-    terms = {name: [round(value, 6) for value in term] for name, term in zip(NAMES, columns, strict=True)}
     knots = [[round(score, 6), round(chance, 6)] for score, chance in fitted.knots]
-    return {"bias": round(line.bias, 6), "terms": terms} | ({"knots": knots} if knots else {})
+    return fitted.line.saved(NAMES) | ({"knots": knots} if knots else {})
 
 
 # Measuring.

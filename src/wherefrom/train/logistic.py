@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy
 from numpy.typing import NDArray
@@ -28,6 +30,12 @@ class Logistic:
         """(rows, features) -> (rows,)"""
         logits: Numbers = self.bias + (features - self.centres) / self.scales @ self.weights
         return logits
+
+    def saved(self, names: Sequence[str]) -> dict[str, Any]:
+        """For JSON, as `features.chance.FittedLine` reads it; `names` are those of the features."""
+        columns = zip(self.weights.tolist(), self.centres.tolist(), self.scales.tolist(), strict=True)
+        terms = {name: [round(value, 6) for value in term] for name, term in zip(names, columns, strict=True)}
+        return {"bias": round(self.bias, 6), "terms": terms}
 
 
 def logistic(features: Numbers, truths: Truths, ridge: float = 1.0) -> Logistic:

@@ -33,7 +33,7 @@ from wherefrom.origin import commit_of, file_hash
 from wherefrom.pipeline import build
 from wherefrom.runtime.weights import Weights
 from wherefrom.train.judged import model_hashes
-from wherefrom.train.logistic import Logistic, Numbers, Truths, logistic, sigmoid
+from wherefrom.train.logistic import Numbers, Truths, logistic, sigmoid
 from wherefrom.types import Hit
 from wherefrom.write.yes_no import POLARITY
 
@@ -141,13 +141,6 @@ def measured(chances: Numbers, yes: Truths, sources: Sequence[str]) -> dict[str,
     return found
 
 
-def as_json(line: Logistic) -> dict[str, Any]:
-    """As `write/yes_no.py` reads it."""
-    columns = zip(line.weights.tolist(), line.centres.tolist(), line.scales.tolist(), strict=True)
-    terms = {name: [round(value, 6) for value in term] for name, term in zip(NAMES, columns, strict=True)}
-    return {"bias": round(line.bias, 6), "terms": terms}
-
-
 def fit(data: Path, out: Path, only: str = "", report: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
     """Fit, on all sources or on one, measure, and write both files; what was measured."""
     rows = labelled(data)
@@ -177,7 +170,7 @@ def fit(data: Path, out: Path, only: str = "", report: Callable[[int], None] = l
         "uncommitted_changes": changed,
     }
     out.mkdir(parents=True, exist_ok=True)
-    write_text(out / POLARITY, json.dumps(as_json(logistic(seen[kept], yes[kept], RIDGE)), indent=2) + "\n")
+    write_text(out / POLARITY, json.dumps(logistic(seen[kept], yes[kept], RIDGE).saved(NAMES), indent=2) + "\n")
     provenance["files"] = {POLARITY: file_hash(out / POLARITY)}
     write_text(out / "provenance.json", json.dumps(provenance, indent=2) + "\n")
     return provenance

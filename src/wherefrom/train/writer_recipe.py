@@ -50,6 +50,7 @@ _TRANSFER_BATCH = {"tokens": 16_384}
 _LOOP = {
     "learning_rate": 2.5e-4, "warmup": 0.12, "report_every": 100, "evaluate_first": False, "checkpoint_every": 100_000,
 }  # fmt: skip
+_LEARNING = ("steps", "learning_rate", "group_rates", "warmup", "decay", "clip", "ema", "accumulate")
 _VALID = 88  # examples that a training is watched by
 # Without gradients a microbatch may be larger
 _SAY_BATCH = {"size": 220, "quota": None}
@@ -190,7 +191,7 @@ def differences(training: Training, seed: int, provenance: Mapping[str, Any]) ->
     wanted = {
         "network": asdict(training.network),
         "batch": asdict(training.task.batch),
-        "loop": {"steps": training.loop.steps, "learning_rate": training.loop.learning_rate, "seed": seed},
+        "loop": {name: getattr(training.loop, name) for name in _LEARNING} | {"seed": seed},
     }
     there = {"network": settings.get("network", {}), "batch": settings.get("batch", {}), "loop": loop}
     found = list(_unlike(json.loads(json.dumps(wanted)), there, ""))

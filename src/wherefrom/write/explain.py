@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from wherefrom.config import WriteSettings
-from wherefrom.errors import SettingsError
-from wherefrom.types import Style, Word
+from wherefrom.errors import NothingWritten, SettingsError
+from wherefrom.stages import Writer
+from wherefrom.types import Candidate, Hit, Question, Style, Word
 from wherefrom.write.spelling import Piece, spelled_with
 
 if TYPE_CHECKING:
@@ -50,6 +51,26 @@ class Explanation:
     shares: tuple[tuple[float, ...], ...]  # (words, sources): of the word that was written; a word's add up to one
     seen: tuple[Seen, ...]
     looked: tuple[tuple[float, ...], ...]  # (words, seen): alpha times mixture, before a word was chosen
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """A writer that can tell how it wrote."""
+
+    def explain(
+        self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate], style: Style
+    ) -> Explanation:
+        """Of the answer that it gives to the same; NothingWritten where that is quoted."""
+        ...
+
+
+def explained_by(
+    writer: Writer, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate], style: Style
+) -> Explanation:
+    """What the writer tells of its writing, if it can."""
+    if not isinstance(writer, Explaining):
+        raise NothingWritten("this writer quotes its answers: nothing is written that could be explained")
+    return writer.explain(question, hits, candidates, style)
 
 
 def check_written(settings: WriteSettings, style: Style) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from wherefrom.errors import NothingWritten
 from wherefrom.runtime.writer import Short, Task, WriterSession
 from wherefrom.stages import Heard
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
@@ -92,17 +93,17 @@ class MasqueWriter:
 
     def explain(
         self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate], style: Style
-    ) -> Explanation | None:
-        """How the answer that `write` gives was written, word by word; None where it is quoted.
+    ) -> Explanation:
+        """How the answer that `write` gives was written, word by word.
 
         It is written once more, now keeping where every step looked: what the passages say is still remembered.
         """
-        if self._quotes(style):
-            return None
-        asked = self._asked([question], [hits], [candidates], style)
-        found = self._told(asked, style, None, looking=True).get(0)
+        asked = [] if self._quotes(style) else self._asked([question], [hits], [candidates], style)
+        found = self._told(asked, style, None, looking=True).get(0) if asked else None
         if found is None:
-            return None
+            raise NothingWritten(
+                "this answer is quoted: what the network wrote did not keep to its sources; ask in other words"
+            )
         pieces = _pieces(found.written, found.places, self._session)
         return explained(pieces, found.written, found.places, asked[0].task, sentence=style == "sentence")
 

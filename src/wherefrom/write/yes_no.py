@@ -10,48 +10,31 @@ deciding words, as it does for all other questions. English only. It needs the w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from wherefrom.features.chance import probability
+from wherefrom.errors import NothingWritten
+from wherefrom.features.chance import FittedLine, probability
 from wherefrom.features.overlap import Stems
 from wherefrom.features.polarity import NAMES, asks_yes_no, features
 from wherefrom.runtime.weights import Weights, WeightsError
 from wherefrom.stages import Heard, Writer
 from wherefrom.text import sentences_around
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
+from wherefrom.write.explain import Explanation, explained_by
 from wherefrom.write.verbatim import copied_words
 
 POLARITY = "polarity.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Polarity:
-    """The logistic regression: logit of yes = bias + Σ weight · (feature − centre) / scale."""
-
-    bias: float
-    terms: tuple[tuple[float, float, float], ...]  # weight, centre and scale of each feature
-
-    @classmethod
-    def read(cls, weights: Weights) -> Polarity:
-        saved = weights.json(POLARITY)
-        try:
-            terms = [tuple(map(float, saved["terms"][name])) for name in NAMES]
-            return cls(float(saved["bias"]), tuple((a, b, c) for a, b, c in terms))
-        except (KeyError, TypeError, ValueError) as error:
-            raise WeightsError(
-                f"{weights.folder / POLARITY} does not decide between yes and no ({error}); install wherefrom again, "
-                "or fit it with `python -m wherefrom.train.polarity`"
-            ) from error
-
-    def chance(self, found: Sequence[float]) -> float:
-        """Of yes."""
-        return probability(
-            self.bias
-            + sum(
-                weight * (value - centre) / scale
-                for value, (weight, centre, scale) in zip(found, self.terms, strict=True)
-            )
-        )
+def read_line(weights: Weights) -> FittedLine:
+    """The logistic regression whose logit is that of yes."""
+    try:
+        return FittedLine.of(weights.json(POLARITY), NAMES)
+    except (KeyError, TypeError, ValueError) as error:
+        raise WeightsError(
+            f"{weights.folder / POLARITY} does not decide between yes and no ({error}); install wherefrom again, "
+            "or fit it with `python -m wherefrom.train.polarity`"
+        ) from error
 
 
 class YesNoWriter:
@@ -62,7 +45,7 @@ class YesNoWriter:
         self._weights = weights
         self._sure = sure
         self._stems = Stems("english")
-        self._polarity: Polarity | None = None
+        self._line: FittedLine | None = None
 
     def write(
         self,
@@ -90,19 +73,23 @@ class YesNoWriter:
         answers |= zip(left, others, strict=True)
         return [answers[place] for place in range(len(questions))]
 
-    def decides(self, question: Question, candidates: Sequence[Candidate]) -> bool:
-        """Whether it is this writer that answers the question, in styles short and sentence."""
-        return bool(candidates) and self._decided(question.text, candidates[0]) is not None
+    def explain(
+        self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate], style: Style
+    ) -> Explanation:
+        """How the other writer wrote it; what is said here is not written."""
+        if candidates and self._decided(question.text, candidates[0]) is not None:
+            raise NothingWritten("this answer is a Yes or No and a quotation: nothing is written around them")
+        return explained_by(self.other, question, hits, candidates, style)
 
     def _decided(self, question: str, candidate: Candidate) -> Word | None:
         """Yes or No, with its chance as the share; None where it is not asked for or not sure."""
         if not asks_yes_no(question):
             return None
-        if self._polarity is None:
-            self._polarity = Polarity.read(self._weights)
+        if self._line is None:
+            self._line = read_line(self._weights)
         passage = candidate.passage
         found = features(question, passage.title, passage.text, (candidate.start, candidate.end), self._stems)
-        yes = self._polarity.chance(found)
+        yes = probability(self._line.logit(found))
         if max(yes, 1 - yes) < self._sure:
             return None
         return Word("Yes", "vocabulary", share=yes) if yes >= 0.5 else Word("No", "vocabulary", share=1 - yes)
