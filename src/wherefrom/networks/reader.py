@@ -84,7 +84,7 @@ class ReaderNetwork(nn.Module):
         )
 
     def keeping(self, layers: Sequence[int]) -> ReaderNetwork:
-        """A shallower copy with these layers of the encoder and the same heads: a student's starting point."""
+        """A copy with these layers of the encoder and the same heads: where a student starts."""
         kept = ReaderNetwork(self.encoder.settings, self.heads)
         kept.load_state_dict(self.state_dict())
         kept.encoder = self.encoder.keeping(layers)

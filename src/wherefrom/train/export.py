@@ -17,7 +17,7 @@ import torch
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.reader import ReaderNetwork, ReaderOutput
 from wherefrom.train.checkpoint import load_weights
-from wherefrom.train.quantize import forget_origin, quantized
+from wherefrom.train.quantize import TableBits, forget_origin, quantized
 from wherefrom.train.reader import ReaderTaskSettings
 
 Precision = Literal["fp32", "int8"]
@@ -32,6 +32,7 @@ def export_reader(
     provenance: Mapping[str, Any],
     settings: ReaderTaskSettings | None = None,
     precision: Precision = "int8",
+    table_bits: TableBits = 8,
 ) -> None:
     """Write `model.onnx`, `tokenizer.json`, `settings.toml` and `provenance.json` into `out`."""
     settings = settings or ReaderTaskSettings()
@@ -41,7 +42,7 @@ def export_reader(
     whole = out / "fp32.onnx"
     to_onnx(network, whole)
     if precision == "int8":
-        quantized(whole, out / "model.onnx")
+        quantized(whole, out / "model.onnx", table_bits)
         whole.unlink()
     else:
         whole.replace(out / "model.onnx")

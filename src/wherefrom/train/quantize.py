@@ -1,4 +1,4 @@
-"""A network in ONNX becomes one of 8 bits: its matrix products, and its tables of embeddings.
+"""A network in ONNX becomes one of 8 bits: its matrix products, and its tables of embeddings (of 4 bits, if wanted).
 
 A product x · W is computed in whole numbers. Each column of W has a scale; each row of x, that is each token, has its
 own, found while reading:
@@ -14,29 +14,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy
 import onnx
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
+TableBits = Literal[4, 8]
+
 _LEAST_COLUMNS = 16  # narrower products are heads: they cost nothing, and their logits are what is read
 _LEAST_ROWS = 256  # of a table worth making smaller
+_MANY_ROWS = 4096  # of a table of words, which is worth 4 bits
+_GROUP = 32  # numbers that share a scale in 4 bits
+_MIDDLE = 8  # stands for zero in 4 bits
 _TINY = 1e-12  # a row of zeros is divided by this
 _GELU_LEAST = 0.17  # no GELU is below -0.17: nearly all of the 8 bits go to what is above zero
 _GELU_ZERO, _GELU_TOP = 32, 223  # 32 steps below zero, 223 above
 
 
-def quantized(whole: Path, out: Path) -> None:
-    """Write the network in `whole` to `out` with 8-bit weights.
+def quantized(whole: Path, out: Path, table_bits: TableBits = 8) -> None:
+    """Write the network in `whole` to `out` with 8-bit weights; words may be kept in 4 bits, half the size.
 
     Not with onnxruntime's dynamic quantisation: it takes one scale over the activations of a whole batch, padding
     included, so that a passage would be read differently beside others than alone.
     """
     model = onnx.load(str(whole))
     forget_origin(model)
-    _Eight(model).rewrite()
+    _Eight(model, table_bits).rewrite()
     onnx.save(model, str(out))
 
 
@@ -61,8 +66,9 @@ class _Rows:
 class _Eight:
     """One model, changed in place."""
 
-    def __init__(self, model: onnx.ModelProto) -> None:
+    def __init__(self, model: onnx.ModelProto, table_bits: TableBits) -> None:
         self._model = model
+        self._table_bits = table_bits
         self._graph = model.graph
         self._constants = {tensor.name: tensor for tensor in self._graph.initializer}
         self._maker = {name: node.op_type for node in self._graph.node for name in node.output}
@@ -134,12 +140,39 @@ class _Eight:
 
     def _table(self, node: NodeProto, table: NDArray[numpy.float32]) -> None:
         """Looks up 8-bit rows and their scales."""
+        if self._table_bits == 4 and table.shape[0] >= _MANY_ROWS and table.shape[1] % (2 * _GROUP) == 0:
+            self._small_table(node, table)
+            return
         name, at, made = node.input[0], node.input[1], node.output[0]
         whole, scale = eight_bits(table, axis=1)
         row = self._node("Gather", [self._constant(f"{name}.whole", whole), at], f"{made}.whole")
         unit = self._node("Cast", [row], f"{made}.unit", to=TensorProto.FLOAT)
         scales = self._node("Gather", [self._constant(f"{name}.scale", scale), at], f"{made}.scale")
         self._node("Mul", [unit, scales], made)
+
+    def _small_table(self, node: NodeProto, table: NDArray[numpy.float32]) -> None:
+        """Looks up rows in which a byte is two numbers: one of the row's first half, one of its second.
+
+        Every 32 numbers have a scale of their own: with so few steps one for a whole row would be too coarse.
+        """
+        name, at, made = node.input[0], node.input[1], node.output[0]
+        packed, scale = four_bits(table)
+        row = self._node("Gather", [self._constant(f"{name}.whole", packed), at], f"{made}.packed")
+        low = self._node("BitwiseAnd", [row, self._constant("low bits", numpy.uint8(15))], f"{made}.low")
+        four = self._constant("four", numpy.uint8(4))
+        high = self._node("BitShift", [row, four], f"{made}.high", direction="RIGHT")
+        whole = self._node("Concat", [low, high], f"{made}.whole", axis=-1)
+        signed = self._node("Cast", [whole], f"{made}.unsigned", to=TensorProto.FLOAT)
+        unit = self._node("Sub", [signed, self._constant("middle", numpy.float32(_MIDDLE))], f"{made}.unit")
+        grouped = self._constant(f"{name}.grouped", numpy.array([0, 0, -1, _GROUP], numpy.int64))
+        groups = self._node("Reshape", [unit, grouped], f"{made}.groups")
+        scales = self._node("Gather", [self._constant(f"{name}.scale", scale), at], f"{made}.scale16")
+        wide = self._node("Cast", [scales], f"{made}.scale32", to=TensorProto.FLOAT)
+        last = self._constant("last axis", numpy.array([-1], numpy.int64))
+        worth = self._node("Unsqueeze", [wide, last], f"{made}.scale")
+        scaled = self._node("Mul", [groups, worth], f"{made}.scaled")
+        flat = self._constant(f"{name}.flat", numpy.array([0, 0, table.shape[1]], numpy.int64))
+        self._node("Reshape", [scaled, flat], made)
 
     def _constant(self, name: str, value: Any) -> str:
         self._constants.setdefault(name, numpy_helper.from_array(numpy.asarray(value), name))
@@ -155,3 +188,14 @@ def eight_bits(values: NDArray[numpy.float32], axis: int) -> tuple[NDArray[numpy
     scale = numpy.abs(values).max(axis=axis, keepdims=True) / 127
     scale = numpy.where(scale > 0, scale, 1).astype(numpy.float32)
     return numpy.rint(values / scale).astype(numpy.int8), scale
+
+
+def four_bits(values: NDArray[numpy.float32]) -> tuple[NDArray[numpy.uint8], NDArray[numpy.float16]]:
+    """Rows of whole numbers from -7 to 7, two in a byte, and what one of them is worth in each 32 of a row."""
+    rows, columns = values.shape
+    groups = values.reshape(rows, columns // _GROUP, _GROUP)
+    scale = (numpy.abs(groups).max(axis=2) / 7).astype(numpy.float16)
+    divisor = numpy.where(scale > 0, scale, 1).astype(numpy.float32)[:, :, None]
+    whole = (numpy.clip(numpy.rint(groups / divisor), -7, 7) + _MIDDLE).astype(numpy.uint8).reshape(rows, columns)
+    half = columns // 2
+    return whole[:, :half] | (whole[:, half:] << 4), scale

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
-from wherefrom.networks.encoder import EncoderSettings, load_pretrained
+from wherefrom.networks.encoder import Encoder, EncoderSettings, load_pretrained
 from wherefrom.networks.reader import (
     HeadSettings,
     Pupil,
@@ -32,6 +32,7 @@ from wherefrom.networks.reader import (
 )
 from wherefrom.origin import file_hash
 from wherefrom.train.batching import LazyBatches, bucketed, moved
+from wherefrom.train.checkpoint import load_weights
 from wherefrom.train.seeds import seed_of
 from wherefrom.train.task import TaskFacts
 
@@ -57,6 +58,7 @@ class ReaderTaskSettings:
     states: float = 0.0  # weight of matching the teacher's hidden states
     state_pairs: tuple[tuple[int, int], ...] = ((2, 4), (4, 8), (6, 12))  # (own, teacher's), 0 before the first layer
     dropout: float | None = None  # in the encoder; None keeps what it was pretrained with
+    layers: tuple[int, ...] = ()  # of the encoder it starts from, in this order; twice is deeper; () all, as they are
     fused: bool = False  # compile the layers into fewer kernels; pays on a GPU, after half a minute of compiling
     classify: int = 101  # [CLS]
     separate: int = 102  # [SEP]
@@ -67,6 +69,10 @@ class ReaderTaskSettings:
     def __post_init__(self) -> None:
         if self.negatives < 0 or self.max_tokens < 16 or not 0.0 <= self.title_dropout <= 1.0:
             raise SettingsError("reader: negatives, max_tokens and title_dropout make no sense together")
+
+    def encoder(self, start: EncoderSettings) -> EncoderSettings:
+        """The encoder that is trained: as deep as `layers` says."""
+        return replace(start, layers=len(self.layers)) if self.layers else start
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,14 +206,19 @@ class ReaderTask:
         teacher_tokens: Tensor | None = None,
         heads: HeadSettings | None = None,
         own_tokens: Tensor | None = None,
+        start: Path | None = None,
     ) -> None:
-        """`teacher_tokens` and `own_tokens` map the material's token ids to another vocabulary's."""
+        """`teacher_tokens` and `own_tokens` map the material's token ids to another vocabulary's.
+
+        `start` holds a trained reader with `encoder`'s layers, to go on from in place of a pretrained encoder.
+        """
         self.settings = settings or ReaderTaskSettings()
         self._material = Material(material)
         self._lengths_of = {name: self._material.lengths(name) for name in ("question", "title", "passage")}
         self._encoder = encoder
         self._heads = heads
         self._pretrained = pretrained
+        self._start = start
         self._teacher = teacher.eval() if teacher else None
         self._teacher_tokens = teacher_tokens
         self._own_tokens = own_tokens
@@ -222,17 +233,27 @@ class ReaderTask:
 
     def facts(self) -> TaskFacts:
         data = {self._material.path.name: file_hash(self._material.path)}
+        if self._start is not None:
+            data["start"] = file_hash(self._start)
         settings = asdict(self.settings)
         settings["shares"] = {str(source): share for source, share in self.settings.shares.items()}
         return TaskFacts("reader", data, settings)
 
     def model(self) -> ReaderNetwork:
-        network = ReaderNetwork(self._encoder, self._heads)
+        encoder = self.settings.encoder(self._encoder)
+        network = ReaderNetwork(encoder, self._heads)
         if self.settings.states and self._teacher is not None:
             teacher = self._teacher.encoder.settings
-            network = Pupil(self._encoder, self._heads, teacher, self.settings.state_pairs)
-        if self._pretrained is not None:
-            load_pretrained(network.encoder, self._pretrained)
+            network = Pupil(encoder, self._heads, teacher, self.settings.state_pairs)
+        layers = self.settings.layers or range(self._encoder.layers)
+        if self._start is not None:
+            trained = ReaderNetwork(self._encoder, self._heads)
+            load_weights(trained, self._start, without=("match.",))
+            network.load_state_dict(trained.keeping(layers).state_dict(), strict=False)  # a pupil's maps begin anew
+        elif self._pretrained is not None:
+            published = Encoder(self._encoder)
+            load_pretrained(published, self._pretrained)
+            network.encoder.load_state_dict(published.keeping(layers).state_dict())
         if self.settings.fused:
             network.encoder.fuse()
         return network

@@ -49,7 +49,7 @@ from wherefrom.train.making import (
 )
 from wherefrom.train.progress import paced
 from wherefrom.train.provenance import versions
-from wherefrom.train.reader import ReaderTask
+from wherefrom.train.reader import ReaderTask, ReaderTaskSettings
 from wherefrom.train.reader_data import prepare
 from wherefrom.train.reader_run import Recipe
 from wherefrom.train.reader_settings import ReaderSettings, plain
@@ -70,6 +70,7 @@ class Places:
     out: Path
     ten_passages: Path
     pretrained: Path
+    start: Path | None = None  # an earlier student's weights, to go on from
 
     @property
     def material(self) -> Path:
@@ -172,7 +173,7 @@ class ReaderMaker:
         self._train(
             "student",
             recipe,
-            lambda: reader_run.student_task(places.material, self._both(), places.teacher, recipe),
+            lambda: reader_run.student_task(places.material, self._both(), places.teacher, recipe, places.start),
         )
 
     def export(self) -> None:
@@ -182,6 +183,8 @@ class ReaderMaker:
         exported: tuple[tuple[Path, Precision], ...] = ((places.weights, chosen), (places.fp32, "fp32"))
         for folder, precision in exported:
             made_of = {"student": student, "precision": precision}
+            if precision == "int8" and self._settings.export.table_bits != 8:
+                made_of["table_bits"] = str(self._settings.export.table_bits)
             if read_json(folder / PROVENANCE).get("made_of") == made_of:
                 self._say(f"export: {precision} already made")
                 continue
@@ -239,9 +242,11 @@ class ReaderMaker:
     def _train(self, stage: Literal["teacher", "student"], recipe: Recipe, task: Callable[[], ReaderTask]) -> None:
         """Fit or go on; a finished training of the same recipe is not even loaded."""
         folder = self._places.teacher if stage == "teacher" else self._places.student
-        material = file_hash(needed(self._places.material, "material"))
+        data = [file_hash(needed(self._places.material, "material"))]
+        if stage == "student" and self._places.start is not None:
+            data.append(file_hash(self._places.start))
         before = read_json(folder / PROVENANCE)
-        if before.get("finished") and (folder / MODEL).exists() and _same_training(before, recipe, material):
+        if before.get("finished") and (folder / MODEL).exists() and _same_training(before, recipe, data):
             self._say(f"{stage}: already trained")
             return
         self._say(f"{stage}: training in {folder} on {self._device}")
@@ -253,12 +258,13 @@ class ReaderMaker:
         with put_in_place(folder) as fresh, _without_logs():
             export_reader(
                 places.student / MODEL,
-                EncoderSettings.from_config(encoder / "config.json"),
+                self._settings.student.task.encoder(EncoderSettings.from_config(encoder / "config.json")),
                 encoder / "tokenizer.json",
                 fresh,
                 provenance,
                 self._settings.student.task,
                 precision,
+                self._settings.export.table_bits,
             )
 
     def _write_provenance(self) -> None:
@@ -362,11 +368,12 @@ def _without_logs() -> Iterator[None]:
         logging.disable(before)
 
 
-def _same_training(provenance: Mapping[str, Any], recipe: Recipe, material: str) -> bool:
+def _same_training(provenance: Mapping[str, Any], recipe: Recipe, data: Sequence[str]) -> bool:
     """Whether a folder's training is of this recipe; where it is not, the loop says what differs."""
     ours = plain(recipe.loop)
     theirs = {**plain(LoopSettings()), **provenance["settings"]}  # it may be older than a setting
     for settings in (ours, theirs):
         settings.pop("checkpoint_every", None)  # touches nothing that is learnt
     task = provenance["task"]
-    return ours == theirs and task["settings"] == plain(recipe.task) and list(task["data"].values()) == [material]
+    asked = {**plain(ReaderTaskSettings()), **task["settings"]}
+    return ours == theirs and asked == plain(recipe.task) and list(task["data"].values()) == list(data)

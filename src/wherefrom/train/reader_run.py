@@ -3,6 +3,7 @@
     python -m wherefrom.train.reader_run teacher --material M --pretrained DIR --out T --device cuda
     python -m wherefrom.train.reader_run student --material M --pretrained DIR --teacher T --out S --device cuda
 
+With `--start S/model.safetensors` a student goes on from an earlier one; with more `layers` it becomes a deeper one.
 Needs torch and safetensors only, so that it runs on a bare GPU machine. Interrupted, the same command goes on.
 """
 
@@ -68,7 +69,10 @@ def teacher_task(material: Path, pretrained: Path, recipe: Recipe = TEACHER) -> 
     )
 
 
-def student_task(material: Path, pretrained: Path, teacher: Path, recipe: Recipe = STUDENT) -> ReaderTask:
+def student_task(
+    material: Path, pretrained: Path, teacher: Path, recipe: Recipe = STUDENT, start: Path | None = None
+) -> ReaderTask:
+    """The student, from its pretrained encoder or from an earlier student's weights, `start`."""
     folder = pretrained / recipe.encoder
     task = recipe.task
     network: ReaderNetwork | None = None
@@ -83,6 +87,7 @@ def student_task(material: Path, pretrained: Path, teacher: Path, recipe: Recipe
         task,
         teacher=network,
         teacher_tokens=own_tokens(pretrained, TEACHER.encoder),
+        start=start,
     )
 
 
@@ -112,6 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--material", type=Path, required=True)
     parser.add_argument("--pretrained", type=Path, required=True)
     parser.add_argument("--teacher", type=Path)
+    parser.add_argument("--start", type=Path, help="student: weights of an earlier student to go on from")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--loop", default="{}", help="settings of the loop to change, as JSON")
@@ -123,6 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         asked["shares"] = {int(source): share for source, share in asked["shares"].items()}  # JSON has no number keys
     if "state_pairs" in asked:
         asked["state_pairs"] = tuple((own, other) for own, other in asked["state_pairs"])
+    if "layers" in asked:
+        asked["layers"] = tuple(asked["layers"])
     recipe = replace(recipe, loop=replace(recipe.loop, **json.loads(options.loop)), task=replace(recipe.task, **asked))
     try:
         if options.stage == "teacher":
@@ -130,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             if options.teacher is None:
                 parser.error("student needs --teacher, the folder that the teacher was trained into")
-            task = student_task(options.material, options.pretrained, options.teacher, recipe)
+            task = student_task(options.material, options.pretrained, options.teacher, recipe, options.start)
         run(task, recipe.loop, options.out, options.device)
     except WherefromError as error:
         sys.exit(str(error))

@@ -12,6 +12,7 @@ from wherefrom.errors import SettingsError
 from wherefrom.train import reader_run
 from wherefrom.train.calibrate import JudgeFitSettings
 from wherefrom.train.export import Precision
+from wherefrom.train.quantize import TableBits
 from wherefrom.train.reader import ReaderTaskSettings
 from wherefrom.train.reader_run import Recipe
 from wherefrom.train.settings import LoopSettings
@@ -36,6 +37,7 @@ class ExportSettings:
     """The network that is shipped."""
 
     precision: Precision = "int8"  # a quarter of the size of fp32 and twice as fast
+    table_bits: TableBits = 8  # of a word's vector; 4 leave room for three more layers
 
 
 @dataclass(frozen=True, slots=True)
