@@ -11,6 +11,8 @@ import pytest
 from wherefrom import Library
 from wherefrom.config import Settings, resolve
 from wherefrom.origin import file_hash
+from wherefrom.pipeline import build
+from wherefrom.rerank.vote import VoteReranker
 from wherefrom.runtime.weights import SHIPPED
 from wherefrom.types import Document
 
@@ -39,7 +41,14 @@ def test_it_was_trained_on_candidates_of_the_shipped_reader() -> None:
 
 
 def test_it_is_off_unless_asked_for() -> None:
-    assert Settings().rerank.kind == "none"
+    assert build(Settings(), None).reranker.__class__ is VoteReranker  # same answers add up, without a model
+
+
+@pytest.mark.parametrize("kind", ["sentence", "drqa"])
+def test_scores_that_are_no_probabilities_are_not_added_up(kind: str) -> None:
+    assert (
+        build(resolve(overrides=[f"read.kind={kind}", "rank.kind=none", "judge.kind=lexical"]), None).reranker is None
+    )
 
 
 @pytest.mark.parametrize("question", ["Where does the key of the tower hang?", "?", "鍵はどこですか", "key " * 300])

@@ -109,8 +109,8 @@ class ReadSettings:
 class RerankSettings:
     """Putting the candidate answers into a better order."""
 
-    kind: Literal["none", "vote", "rankqa"] = "none"  # rankqa: a network; vote: same answers add up, without a model
-    candidates: int = 40  # read for the re-ranker, in place of read.candidates; the source has 40
+    kind: Literal["auto", "none", "vote", "rankqa"] = "auto"  # same answers add up (auto: of read.kind=span); a network
+    candidates: int = 40  # rankqa: read in place of read.candidates; the source has 40
     weights: str = "rankqa"  # of the re-ranker: a shipped name, or a folder; they belong to one reader
 
     def __post_init__(self) -> None:

@@ -144,7 +144,7 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
     """The pipeline that the settings describe, over a library; without one it answers only from given hits."""
     settings = reading_enough(settings)
     network = _Network(settings)
-    reranker, reranking = _RERANKERS[settings.rerank.kind](settings)
+    reranker, reranking = _RERANKERS[reranking_kind(settings)](settings)
     writer, deciding = _deciding(_WRITERS[settings.write.kind](settings, network), settings)
     stages = Pipeline(
         retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder) if folder else _NoLibrary(),
@@ -159,10 +159,17 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
 
 
 def reading_enough(settings: Settings) -> Settings:
-    """The settings with as many candidates read as the re-ranker wants to see, where there is one."""
-    if settings.rerank.kind == "none":
+    """The settings with as many candidates read as RankQA wants to see, where it is asked for."""
+    if settings.rerank.kind != "rankqa":
         return settings
     return replace(settings, read=replace(settings.read, candidates=settings.rerank.candidates))
+
+
+def reranking_kind(settings: Settings) -> str:
+    """Votes are sums of probabilities: without being asked for, only the reader whose scores are such has them."""
+    if settings.rerank.kind != "auto":
+        return settings.rerank.kind
+    return "vote" if settings.read.kind == "span" else "none"
 
 
 def finding(pipeline: Pipeline, settings: Settings, folder: LibraryFolder, k: int) -> Pipeline:

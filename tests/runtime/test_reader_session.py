@@ -273,15 +273,17 @@ def test_a_re_ranker_changes_the_answer_and_not_the_chance(weights: Path, tmp_pa
     documents = [Document(f"{n}", f"Boat {n} sails at dawn with {n} hands and comes back at dusk.") for n in range(9)]
     chances, answers = {}, {}
     backwards = write_reranker(tmp_path / "backwards", {"rank": 1.0})
-    for kind, folder in (("none", "rankqa"), ("vote", "rankqa"), ("rankqa", backwards)):
+    for kind, folder in (("none", "rankqa"), ("auto", "rankqa"), ("vote", "rankqa"), ("rankqa", backwards)):
         chosen = [f"rerank.kind={kind}", f"rerank.weights={folder}", f"runtime.reader={weights}"]
         library = Library(tmp_path / kind, resolve(overrides=chosen))
         library.put(documents)
         trace = library.ask("Which boat sails at dawn?", min_chance=0.0)
         assert trace.answer is not None
         chances[kind], answers[kind] = trace.answer.chance, trace.answer.text
-        assert len(trace.candidates) == (10 if kind == "none" else 40)
+        assert len(trace.candidates) == (40 if kind == "rankqa" else 10)
+        assert all(("rerank" in candidate.features) == (kind != "none") for candidate in trace.candidates)
     assert chances["none"] == pytest.approx(chances["vote"]) == pytest.approx(chances["rankqa"])
+    assert (chances["auto"], answers["auto"]) == (chances["vote"], answers["vote"])
     assert answers["none"] != answers["rankqa"]
 
 

@@ -107,7 +107,9 @@ def test_words_of_four_bits_are_half_as_large_and_near(tmp_path: Path) -> None:
     quantized(tmp_path / "whole.onnx", tmp_path / "four.onnx", 4)
     assert (tmp_path / "four.onnx").stat().st_size < 0.65 * (tmp_path / "eight.onnx").stat().st_size
     given = feed([40, 31, 22], 40)
-    for eight, four in zip(answers(tmp_path / "eight.onnx", given), answers(tmp_path / "four.onnx", given), strict=True):
+    for eight, four in zip(
+        answers(tmp_path / "eight.onnx", given), answers(tmp_path / "four.onnx", given), strict=True
+    ):
         shown = eight > -1000
         assert numpy.corrcoef(eight[shown].ravel(), four[shown].ravel())[0, 1] > 0.9 or eight.size < 4
         assert not numpy.array_equal(eight, four)

@@ -58,7 +58,9 @@ def reader(
     from wherefrom.train.reader_settings import DEFAULT, reader_settings
 
     settings = reader_settings(toml or DEFAULT)
-    places = reader_make.Places(data, out, ten_passages or out / "ten-passages", pretrained or out / "pretrained", start)
+    places = reader_make.Places(
+        data, out, ten_passages or out / "ten-passages", pretrained or out / "pretrained", start
+    )
     maker = reader_make.ReaderMaker(settings, places, _build_ten_passages, device, click.echo)
     try:
         maker.make([name for name in reader_make.STAGES if stage in (name, "all")])
