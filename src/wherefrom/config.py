@@ -332,12 +332,13 @@ def _checked(name: str, value: object, hint: Any, where: str) -> object:
     if get_origin(hint) in (Union, types.UnionType):
         hint = next(option for option in get_args(hint) if option is not type(None))
     if get_origin(hint) is Literal:
-        choices = [str(choice) for choice in get_args(hint)]
+        choices = {str(choice): choice for choice in get_args(hint)}
         given = value.text.strip("\"'") if isinstance(value, _Written) else value
-        if given not in choices:
-            guess = _suggestion(str(given), choices)
+        chosen = choices.get(str(given))
+        if chosen is None or not isinstance(given, str | type(chosen)) or isinstance(given, bool):
+            guess = _suggestion(str(given), list(choices))
             raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {given!r}{guess}{where}")
-        return given
+        return chosen
     if get_origin(hint) is Mapping:
         key, each = get_args(hint)
         return _checked_mapping(name, value, key, each, where)

@@ -29,7 +29,7 @@ from wherefrom.runtime.weights import Weights, WeightsError
 from wherefrom.stages import Reader
 from wherefrom.train.drqa import Material
 from wherefrom.train.drqa_data import NER, POS
-from wherefrom.train.export_drqa import eight_bits, export_drqa
+from wherefrom.train.export_drqa import eight_bits, export_drqa, to_onnx
 from wherefrom.types import Hit, Passage, Question
 
 SWITCHES = ("exact", "pos", "ner", "tf", "align", "concat_layers", "bidirectional")
@@ -91,6 +91,27 @@ def test_the_exported_graph_says_what_the_network_says(off: str | None, tmp_path
         )
     for ours, theirs in zip(found, wanted, strict=True):
         numpy.testing.assert_allclose(ours, theirs.numpy(), rtol=0.03, atol=0.03)  # weights of 16 bits
+
+
+def test_a_network_of_eight_bits_is_smaller_and_says_nearly_the_same() -> None:
+    torch.manual_seed(1)
+    network = DrQANetwork(replace(tiny_drqa.NETWORK, hidden=32)).eval()
+    sixteen, eight = (to_onnx(network, bits).SerializeToString() for bits in (16, 8))
+    assert len(eight) < 0.7 * len(sixteen)
+    random = numpy.random.default_rng(2)
+    given = {
+        "question": random.normal(size=(2, 4, network.settings.width)).astype("f4"),
+        "asked": numpy.array([4, 3], "i4"),
+        "passage": random.normal(size=(2, 7, network.settings.width)).astype("f4"),
+        "told": numpy.array([7, 7], "i4"),
+        "features": random.normal(size=(2, 7, network.settings.features)).astype("f4"),
+    }
+    said = []
+    for model in (sixteen, eight):
+        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        said.append(numpy.concatenate([logits.ravel() for logits in session.run(["start", "end"], given)]))
+    assert numpy.abs(said[0] - said[1]).max() < 0.1 * numpy.ptp(said[0])
+    assert not numpy.array_equal(*said)
 
 
 def test_vectors_are_those_of_training(written: tuple[Path, DrQANetwork, Path]) -> None:

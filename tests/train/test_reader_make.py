@@ -236,6 +236,13 @@ def test_mistakes_in_the_settings_are_named(toml: str, message: str, tmp_path: P
         reader_settings(file)
 
 
+def test_a_choice_of_numbers_is_a_number(tmp_path: Path) -> None:
+    (tmp_path / "four.toml").write_text("[export]\ntable_bits = 4\n[student.task]\nlayers = [0, 1, 1]")
+    found = reader_settings(tmp_path / "four.toml")
+    assert found.export.table_bits == 4
+    assert found.student.task.layers == (0, 1, 1)
+
+
 def test_tables_of_settings_are_read(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[student.task.shares]\n1 = 0.25\n[student.loop]\ngroup_rates = {"encoder." = 1e-4}\n')

@@ -44,7 +44,7 @@ from wherefrom.train.drqa_data import Tagging, prepare, spacy_tagging
 from wherefrom.train.drqa_run import Recipe
 from wherefrom.train.drqa_vectors import read_glove, read_pieces
 from wherefrom.train.errors import TrainingError
-from wherefrom.train.export_drqa import export_drqa
+from wherefrom.train.export_drqa import Bits, export_drqa
 from wherefrom.train.log import read_log
 from wherefrom.train.loop import LOG, MODEL, PROVENANCE
 from wherefrom.train.making import already_made, needed, put_in_place, read_json, run_stages, write_json
@@ -75,6 +75,7 @@ class ExportSettings:
     """What is shipped."""
 
     most_words: int = 80_000  # that keep GloVe's vector, 100 bytes each; all others have their pieces
+    bits: Bits = 16  # of the network's weights; 8 leave room for a wider one
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +223,8 @@ class DrQAMaker:
         places, settings = self._places, self._settings
         trained = needed(places.training / MODEL, "training")
         made_of = {"training": file_hash(trained), "most_words": settings.export.most_words}
+        if settings.export.bits != 16:
+            made_of["bits"] = settings.export.bits
         if read_json(places.weights / PROVENANCE).get("made_of") == made_of:
             self._say("export: already made")
             return
@@ -230,7 +233,7 @@ class DrQAMaker:
         with put_in_place(places.weights) as fresh:
             export_drqa(
                 trained, places.material, tokenizer, fresh, DrQASettings(**task["network"]), task["vectors"],
-                {"made_of": made_of}, settings.export.most_words, task["max_span"],
+                {"made_of": made_of}, settings.export.most_words, task["max_span"], settings.export.bits,
             )  # fmt: skip
         self._write_provenance()
         self._say(f"export: {sum(file.stat().st_size for file in places.weights.iterdir()) / 1e6:.1f} MB")

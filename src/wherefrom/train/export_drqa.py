@@ -1,7 +1,7 @@
 """A trained DrQA becomes a folder of weights: the network in ONNX, vectors in 8 bits, words, settings, provenance.
 
 The graph is written operator by operator: ONNX's LSTM takes the lengths of its sequences, which torch's exporter does
-not pass on. Weights are kept in 16 bits and made 32 when the network is loaded.
+not pass on. Weights are kept in 16 bits, or 8 with a scale a row, and made 32 when the network is loaded.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy
 import onnx
@@ -26,7 +26,9 @@ from wherefrom.train.checkpoint import load_weights
 from wherefrom.train.drqa import VectorKind
 
 Numbers = NDArray[Any]
+Bits = Literal[8, 16]
 _OPSET = 20
+_LEAST_COLUMNS = 16  # narrower weights are heads, or biases: they cost nothing
 
 
 def export_drqa(
@@ -39,12 +41,13 @@ def export_drqa(
     provenance: Mapping[str, Any],
     most_words: int = 80_000,
     max_span: int = 15,
+    bits: Bits = 16,
 ) -> None:
     """Write a folder that `runtime.drqa` reads; GloVe's vectors are kept for the `most_words` commonest words."""
     model = DrQANetwork(network)
     load_weights(model, weights)
     out.mkdir(parents=True, exist_ok=True)
-    onnx.save(to_onnx(model), str(out / "model.onnx"))
+    onnx.save(to_onnx(model, bits), str(out / "model.onnx"))
     with safe_open(material, framework="numpy") as file:
         about = json.loads(file.metadata()["about"])
         words = file.get_tensor("words").tobytes().decode().split("\n")
@@ -83,10 +86,10 @@ def eight_bits(rows: Numbers) -> tuple[Numbers, Numbers]:
     return numpy.clip(numpy.rint(rows.astype(numpy.float32) / divisor), -127, 127).astype(numpy.int8), scale
 
 
-def to_onnx(model: DrQANetwork) -> onnx.ModelProto:
+def to_onnx(model: DrQANetwork, bits: Bits = 16) -> onnx.ModelProto:
     """The network for any number of pairs and any lengths; inputs as in `DrQANetwork.forward`."""
     settings = model.settings
-    graph = _Graph()
+    graph = _Graph(bits)
     asked, told = (graph.mask(*names) for names in (("question", "asked"), ("passage", "told")))  # (batch, tokens)
     parts = ["passage", "features"] if settings.features else ["passage"]
     if model.closeness is not None:
@@ -113,7 +116,8 @@ def to_onnx(model: DrQANetwork) -> onnx.ModelProto:
 class _Graph:
     """A graph under way; every method adds operators and names what they make."""
 
-    def __init__(self) -> None:
+    def __init__(self, bits: Bits) -> None:
+        self._bits = bits
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, onnx.TensorProto] = {}
 
@@ -133,11 +137,18 @@ class _Graph:
         return self.constant("never", numpy.array(-numpy.inf, numpy.float32))
 
     def weight(self, name: str, value: Numbers) -> str:
-        """Weights in 16 bits, as 32."""
-        if f"{name}.whole" not in {node.output[0] for node in self._nodes}:
-            half = self.constant(name, numpy.ascontiguousarray(value.astype(numpy.float16)))
-            self.node("Cast", [half], made=f"{name}.whole", to=TensorProto.FLOAT)
-        return f"{name}.whole"
+        """Weights in few bits, as 32: onnxruntime computes them once, when it loads the network."""
+        whole = f"{name}.whole"
+        if whole in {node.output[0] for node in self._nodes}:
+            return whole
+        if self._bits == 8 and value.ndim > 1 and value.shape[-1] >= _LEAST_COLUMNS:
+            rows, scale = eight_bits(value.reshape(-1, value.shape[-1]))
+            kept = self.constant(name, rows.reshape(value.shape))
+            worth = self.constant(f"{name}.scale", scale.astype(numpy.float32).reshape(*value.shape[:-1], 1))
+            unit = self.node("Cast", [kept], made=f"{name}.unit", to=TensorProto.FLOAT)
+            return self.node("Mul", [unit, worth], made=whole)
+        half = self.constant(name, numpy.ascontiguousarray(value.astype(numpy.float16)))
+        return self.node("Cast", [half], made=whole, to=TensorProto.FLOAT)
 
     def mask(self, text: str, lengths: str) -> str:
         """(batch, tokens): true at real tokens."""
