@@ -112,6 +112,20 @@ def test_our_own_loader_reads_it(made: tuple[Path, Path]) -> None:
     assert all(any(example.relevant) == bool(example.answerable) for example in examples)
 
 
+def test_passages_may_carry_their_titles(made: tuple[Path, Path], tmp_path: Path) -> None:
+    data, out = made
+    build(data, tmp_path, TenPassagesSettings(titles=True))
+    for bare, titled in zip(rows(out, "valid"), rows(tmp_path, "valid"), strict=True):
+        assert [p.pop("title") != "" for p in titled["passages"]] == [True] * len(titled["passages"])
+        assert titled == bare  # nothing else differs
+    assert "titles" not in json.loads((out / "ten-passages.json").read_text())["settings"]
+    assert json.loads((tmp_path / "ten-passages.json").read_text())["settings"]["titles"] is True
+    (first, *_) = catalog.load("ten-passages", tmp_path, "valid")
+    assert all(passage.title for passage in first.passages)
+    (first, *_) = catalog.load("ten-passages", out, "valid")
+    assert not any(passage.title for passage in first.passages)
+
+
 def test_settings_that_make_no_sense_are_refused() -> None:
     with pytest.raises(SettingsError, match="shares between 0 and 1"):
         TenPassagesSettings(unanswerable=1.5)

@@ -36,6 +36,7 @@ _RUNS = re.compile(r"_{2,}|[?!]{2,}")
 class _Passage(msgspec.Struct):
     passage_text: str
     is_selected: int | None = None  # the eval files hide it
+    title: str = ""  # MS MARCO has none; the ten-passage set may
 
 
 class _Passages(msgspec.Struct):
@@ -93,7 +94,10 @@ def _example(record: _Record, id: str, place: Place) -> Example:
     answers = _given(record.answers or [])
     return Example(
         Question(id, record.query),
-        tuple(whole(f"{id}#{index}", text) for index, text in enumerate(texts)),
+        tuple(
+            whole(f"{id}#{index}", text, title)
+            for index, (text, title) in enumerate(zip(texts, _titles(record), strict=True))
+        ),
         selected,
         answers=answers,
         sentences=_given(_well_formed(record, place)),
@@ -117,6 +121,12 @@ def _passages(record: _Record, place: Place) -> tuple[list[str], tuple[bool, ...
         if label not in (0, 1):
             raise place.fault(f"passages.is_selected: expected 0 or 1, not {label}")
     return texts, tuple(label == 1 for label in known)
+
+
+def _titles(record: _Record) -> list[str]:
+    if isinstance(record.passages, _Passages):
+        return [""] * len(record.passages.passage_text)
+    return [passage.title for passage in record.passages]
 
 
 def _well_formed(record: _Record, place: Place) -> list[str]:

@@ -46,6 +46,7 @@ class TenPassagesSettings:
     depth: int = 60  # passages retrieved; those with the answer's words are passed over until enough are left
     valid_share: float = 0.2  # of the Wikipedia articles go to the library of valid
     limit: int | None = None  # at most so many questions a split, spread over all articles
+    titles: bool = False  # passages carry their article's, as in a library; MS MARCO's have none
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.unanswerable <= 1.0 or not 0.0 < self.valid_share < 1.0:
@@ -83,7 +84,7 @@ def build(
     splits: tuple[Split, ...] = ("valid", "train")
     examples: dict[Split, list[Example]] = {split: list(squad.load(data / "squad", split)) for split in splits}
     sentences = _sentences(data, examples)
-    made_of = {"settings": _plain(settings), "wherefrom": __version__, "data": _hashes(data)}
+    made_of = {"settings": _told(settings), "wherefrom": __version__, "data": _hashes(data)}
     facts: dict[Split, SplitFacts] = {}
     for split in splits:
         before = _finished(out, split, made_of)
@@ -157,7 +158,12 @@ def _row(
         "query": example.question.text,
         "query_type": query_type(example.question.text),
         "passages": [
-            {"is_selected": int(passage.id == gold.id), "passage_text": passage.text, "url": passage.id}
+            {
+                "is_selected": int(passage.id == gold.id),
+                "passage_text": passage.text,
+                "url": passage.id,
+                **({"title": passage.title.replace("_", " ")} if settings.titles else {}),
+            }
             for passage in chosen
         ],
         "answers": list(dict.fromkeys(example.answers)) if answerable else [NO_ANSWER],
@@ -166,6 +172,14 @@ def _row(
     }
     depth = "not found" if place is None else "first" if place == 0 else "top 10" if place < 10 else "deeper"
     return row, depth
+
+
+def _told(settings: TenPassagesSettings) -> dict[str, Any]:
+    """As they are written beside the set; a set without titles is what it was before there were any."""
+    told: dict[str, Any] = _plain(settings)
+    if not settings.titles:
+        del told["titles"]
+    return told
 
 
 def _gold_passage(library: Library, example: Example) -> Passage:
