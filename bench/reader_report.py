@@ -12,7 +12,7 @@ from bench.report import Verdict
 from bench.running import megabytes, milliseconds, origin, row, verdict_table
 
 TITLES = {"int8": "wherefrom, 8 bits", "onnx": "onnxruntime, 32 bits", "torch": "torch, 32 bits"}
-STAGES = ("whole", "whole, CPU", "retrieve", "rank", "read", "judge", "write")
+STAGES = ("whole", "whole, CPU", "retrieve", "rank", "read", "rerank", "judge", "write")
 TARGET_PASSAGES = 300_000
 
 

@@ -34,7 +34,7 @@ from wherefrom.runtime.weights import Weights
 PACKAGES = ("wherefrom", "onnxruntime", "torch", "tokenizers", "tantivy", "numpy")
 TITLES = {"int8": "wherefrom, 8 bits", "torch": "torch, 32 bits"}
 KINDS = {"masque": "written", "verbatim": "quoted"}
-STAGES = ("whole", "whole, CPU", "retrieve", "rank", "read", "judge", "write")
+STAGES = ("whole", "whole, CPU", "retrieve", "rank", "read", "rerank", "judge", "write")
 TARGET_PASSAGES = 300_000
 WARMING = 2  # questions of a process that are not counted
 
