@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """The stages in force. `ranker` and `reranker` are None where the settings say "none"."""
+    """The stages in force. `ranker` and `reranker` are None where the settings ask for none."""
 
     retriever: Retriever
     ranker: Ranker | None

@@ -110,9 +110,8 @@ def test_words_of_four_bits_are_half_as_large_and_near(tmp_path: Path) -> None:
     for eight, four in zip(
         answers(tmp_path / "eight.onnx", given), answers(tmp_path / "four.onnx", given), strict=True
     ):
-        shown = eight > -1000
-        assert numpy.corrcoef(eight[shown].ravel(), four[shown].ravel())[0, 1] > 0.9 or eight.size < 4
-        assert not numpy.array_equal(eight, four)
+        spread = eight[eight > -1000].std()
+        assert 0 < numpy.abs(eight - four).max() < 0.5 * max(spread, 0.1)
     alone = answers(tmp_path / "four.onnx", feed([40], 40))
     for beside, single in zip(answers(tmp_path / "four.onnx", given), alone, strict=True):
         numpy.testing.assert_array_equal(beside[0], numpy.squeeze(single))
