@@ -26,7 +26,7 @@ from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.reader import HeadSettings, Pupil, ReaderNetwork
 from wherefrom.train.checkpoint import load_weights, save_weights
 from wherefrom.train.reader import Material as Loaded
-from wherefrom.train.reader import ReaderTask, ReaderTaskSettings, assembled
+from wherefrom.train.reader import ReaderTask, ReaderTaskSettings, assembled, noisy
 from wherefrom.train.reader_data import Material, prepare
 from wherefrom.types import Passage
 
@@ -127,6 +127,32 @@ def test_the_order_of_epochs_differs_and_repeats(material: Path) -> None:
 
     assert asked(0) == asked(0)
     assert len({str(asked(epoch)) for epoch in range(4)}) > 1
+
+
+def test_noise_replaces_words_of_some_questions_and_no_separator(material: Path) -> None:
+    settings = replace(SETTINGS, noise=0.5, noise_tokens=0.4, masked=63)
+    task = ReaderTask(material, TINY, None, settings, heads=HeadSettings(inner=8))
+    batch = task.batches(0, 1)[0]
+    plain = assembled(Loaded(material).on(torch.device("cpu")), batch, settings)
+    words = Loaded(material)["passage_tokens"]
+    torch.manual_seed(3)
+    shown = [noisy(plain, batch, words, settings).tokens for _ in range(40)]
+    changed = torch.stack([tokens != plain.tokens for tokens in shown])  # (40, pairs, length)
+    special = ~plain.mask | (plain.tokens == settings.classify) | (plain.tokens == settings.separate)
+    assert not changed[:, special].any()
+    assert (torch.stack(shown)[changed] == settings.masked).float().mean().item() == pytest.approx(0.5, abs=0.15)
+    untouched = ~changed.any(dim=2)  # (40, pairs): all pairs of a question or none, but for chance
+    assert 0.3 < untouched.float().mean().item() < 0.7
+    with pytest.raises(SettingsError, match="shares, from 0 to 1"):
+        replace(SETTINGS, noise=1.5)
+
+
+def test_noise_is_for_learning_only(material: Path) -> None:
+    task = ReaderTask(material, TINY, None, replace(SETTINGS, noise=1.0, noise_tokens=0.5, masked=63))
+    model, batch = task.model(), task.batches(0, 1)[0]
+    losses = {mode: {task.loss(model.train(mode), batch)[0].item() for _ in range(4)} for mode in (True, False)}
+    assert len(losses[False]) == 1
+    assert len(losses[True]) > 1
 
 
 def test_a_teacher_is_learnt_from_and_stays_as_it_is(material: Path) -> None:

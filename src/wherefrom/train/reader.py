@@ -57,18 +57,23 @@ class ReaderTaskSettings:
     temperature: float = 2.0  # of the teacher: 1.5 to 2 shows its second guesses
     states: float = 0.0  # weight of matching the teacher's hidden states
     state_pairs: tuple[tuple[int, int], ...] = ((2, 4), (4, 8), (6, 12))  # (own, teacher's), 0 before the first layer
+    noise: float = 0.0  # of the questions, whose pairs are shown with tokens replaced: the teacher says what is left
+    noise_tokens: float = 0.1  # of such a pair's tokens, half by [MASK], half by tokens drawn from all passages
     dropout: float | None = None  # in the encoder; None keeps what it was pretrained with
     layers: tuple[int, ...] = ()  # of the encoder it starts from, in this order; twice is deeper; () all, as they are
     fused: bool = False  # compile the layers into fewer kernels; pays on a GPU, after half a minute of compiling
     classify: int = 101  # [CLS]
     separate: int = 102  # [SEP]
     padding: int = 0  # [PAD]
+    masked: int = 103  # [MASK]
     valid_paragraphs: int = 2000
     valid_questions: int = 600
 
     def __post_init__(self) -> None:
         if self.negatives < 0 or self.max_tokens < 16 or not 0.0 <= self.title_dropout <= 1.0:
             raise SettingsError("reader: negatives, max_tokens and title_dropout make no sense together")
+        if not 0.0 <= self.noise <= 1.0 or not 0.0 <= self.noise_tokens <= 1.0:
+            raise SettingsError("reader.noise and reader.noise_tokens are shares, from 0 to 1")
 
     def encoder(self, start: EncoderSettings) -> EncoderSettings:
         """The encoder that is trained: as deep as `layers` says."""
@@ -193,6 +198,22 @@ def assembled(material: Mapping[str, Tensor], pairs: Pairs, settings: ReaderTask
     return Sequences(tokens, mask, inside, ((place > asked + 1) & mask).long(), passage_at.squeeze(1))
 
 
+def noisy(sequences: Sequences, batch: Pairs, drawn_from: Tensor, settings: ReaderTaskSettings) -> Sequences:
+    """Some questions' pairs with some of their tokens replaced; teacher and student read the same.
+
+    What a teacher makes of inputs that nobody wrote says more about it than the same inputs again (Beyer et al. 2022,
+    https://arxiv.org/abs/2106.05237). Gold answers stay the goal; separators and [CLS] stay as they are.
+    """
+    tokens = sequences.tokens
+    chosen = torch.rand(batch.groups, device=tokens.device) < settings.noise  # (groups,)
+    chance = torch.rand(tokens.shape, device=tokens.device)
+    special = (tokens == settings.classify) | (tokens == settings.separate) | ~sequences.mask
+    other = drawn_from[torch.randint(len(drawn_from), tokens.shape, device=tokens.device)].long()
+    replaced = torch.where(chance < settings.noise_tokens / 2, settings.masked, other)
+    changed = chosen[batch.group][:, None] & (chance < settings.noise_tokens) & ~special
+    return replace(sequences, tokens=torch.where(changed, replaced, tokens))
+
+
 class ReaderTask:
     """Trains a `ReaderNetwork`; with a teacher, on its opinions too."""
 
@@ -275,7 +296,10 @@ class ReaderTask:
     def loss(self, model: ReaderNetwork, batch: Pairs) -> tuple[Tensor, Mapping[str, Tensor | float]]:
         settings = self.settings
         self._move(batch.question.device)
-        sequences = assembled(self._material.on(batch.question.device), batch, settings)
+        material = self._material.on(batch.question.device)
+        sequences = assembled(material, batch, settings)
+        if settings.noise and model.training:
+            sequences = noisy(sequences, batch, material["passage_tokens"], settings)
         states, output = self._read(model, sequences, self._own_tokens)
         starts, ends = _gold_masks(batch, sequences)
         span = span_loss(output, starts, ends, batch.group, batch.groups)
