@@ -25,7 +25,7 @@ from wherefrom.judge.calibrated import NAMES
 from wherefrom.origin import file_hash
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.log import read_log
-from wherefrom.train.loop import fit
+from wherefrom.train.loop import MODEL, fit
 from wherefrom.train.reader_make import Places, ReaderMaker
 from wherefrom.train.reader_run import STUDENT, TEACHER, student_task, teacher_task
 from wherefrom.train.reader_settings import DEFAULT, ReaderSettings, reader_settings
@@ -150,6 +150,13 @@ def test_a_deeper_student_goes_on_from_an_earlier_one(
     again = Interrupting()
     maker(chosen, deeper, again).make(["student"])
     assert again[-1] == "student: already trained"
+    last = Places(places.data, tmp_path / "last", places.ten_passages, places.pretrained, deeper.student / MODEL)
+    shutil.copytree(places.out, last.out, ignore=shutil.ignore_patterns("student", "fp32", "weights", "judge"))
+    maker(settings, last, Interrupting()).make(["student", "export"])  # goes on as deep as it starts
+    assert tomllib.loads((last.weights / "settings.toml").read_text())["encoder"]["layers"] == 3
+    history = json.loads((last.weights / "provenance.json").read_text())["start"]
+    assert history["training"]["task"]["settings"]["layers"] == [0, 0, 0]
+    assert history["start"]["training"]["task"]["settings"]["layers"] == []
     with pytest.raises(TrainingError, match="data differ"):  # without it is another training
         maker(chosen, replace(deeper, start=None), Interrupting()).make(["student"])
 

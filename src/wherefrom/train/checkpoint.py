@@ -96,6 +96,16 @@ def load_weights(model: nn.Module, path: Path, without: tuple[str, ...] = ()) ->
     _fill(unique_state(model), {name: t for name, t in tensors.items() if not name.startswith(without)}, path)
 
 
+def saved_layers(path: Path, prefix: str = "encoder.layers.") -> int:
+    """How many layers saved weights have: told by their names, so that a deeper network needs no note of its own."""
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            names = [name.removeprefix(prefix) for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise CheckpointUnusable(f"cannot read {path}: {error}; restore it, or train it again") from error
+    return 1 + max((int(name.split(".", 1)[0]) for name in names), default=-1)
+
+
 def unique_state(model: nn.Module) -> dict[str, Tensor]:
     """The model's parameters and kept buffers; tied ones appear once, under their first name."""
     seen: set[int] = set()

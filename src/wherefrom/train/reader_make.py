@@ -18,7 +18,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -33,6 +33,7 @@ from wherefrom.origin import commit_of, file_hash
 from wherefrom.pipeline import build
 from wherefrom.stages import Reader
 from wherefrom.train import calibrate, pretrained, reader_run
+from wherefrom.train.checkpoint import saved_layers
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.export import Precision, export_reader
 from wherefrom.train.judged import neural
@@ -58,6 +59,7 @@ from wherefrom.types import Hit
 
 Stage = Literal["material", "teacher", "student", "export", "judge", "measure"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
+START = "start.json"  # in a student's folder: where the weights that it goes on from come from
 
 """Builds the ten-passage set: (folder of datasets, where it goes, report of split, done and total)."""
 
@@ -170,6 +172,10 @@ class ReaderMaker:
             )
         places.student.mkdir(parents=True, exist_ok=True)
         write_text(note, json.dumps({"sha256": taught_by}) + "\n")
+        if places.start is not None:  # what is known of the student that this one goes on from, and of its own start
+            earlier = places.start.parent
+            told = {"training": read_json(earlier / PROVENANCE), "start": read_json(earlier / START)}
+            write_json(places.student / START, told)
         self._train(
             "student",
             recipe,
@@ -253,12 +259,12 @@ class ReaderMaker:
         reader_run.run(task(), recipe.loop, folder, self._device)
 
     def _export(self, folder: Path, precision: Precision, provenance: Mapping[str, Any]) -> None:
-        places = self._places
+        student = self._places.student / MODEL
         encoder = self._pretrained(reader_run.STUDENT.encoder)
         with put_in_place(folder) as fresh, _without_logs():
             export_reader(
-                places.student / MODEL,
-                self._settings.student.task.encoder(EncoderSettings.from_config(encoder / "config.json")),
+                student,
+                replace(EncoderSettings.from_config(encoder / "config.json"), layers=saved_layers(student)),
                 encoder / "tokenizer.json",
                 fresh,
                 provenance,
@@ -295,6 +301,7 @@ class ReaderMaker:
             },
             "teacher": read_json(places.teacher / PROVENANCE),
             "student": read_json(places.student / PROVENANCE),
+            "start": read_json(places.student / START),
             "judge": {name: judge["measured"][name] for name in figures} if judge else {},
             "squad, valid": {"questions": measured["questions"], **measured["figures"]} if measured else {},
         }

@@ -22,7 +22,7 @@ from torch import Tensor
 from wherefrom.errors import WherefromError
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.reader import ReaderNetwork, token_map
-from wherefrom.train.checkpoint import load_weights
+from wherefrom.train.checkpoint import load_weights, saved_layers
 from wherefrom.train.loop import MODEL, fit
 from wherefrom.train.reader import ReaderTask, ReaderTaskSettings
 from wherefrom.train.settings import LoopSettings
@@ -80,9 +80,12 @@ def student_task(
         network = ReaderNetwork(EncoderSettings.from_config(pretrained / TEACHER.encoder / "config.json"))
         load_weights(network, teacher / MODEL)
         network.requires_grad_(False)
+    encoder = EncoderSettings.from_config(folder / "config.json")
+    if start is not None:
+        encoder = replace(encoder, layers=saved_layers(start))  # it may be a deeper one already
     return ReaderTask(
         material,
-        EncoderSettings.from_config(folder / "config.json"),
+        encoder,
         folder / "model.safetensors",
         task,
         teacher=network,
