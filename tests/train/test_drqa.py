@@ -281,6 +281,11 @@ def test_the_teachers_chances_are_sums_over_the_pieces_of_a_word(material: Path,
             assert found[row, batch.told[row] :].sum() == 0
 
 
+def test_a_teacher_is_as_deep_as_its_weights(teacher: ReaderTeacher) -> None:
+    again = ReaderTeacher(teacher.path, replace(ENCODER, layers=ENCODER.layers + 2), classify=1, separate=2)
+    assert len(again._network.encoder.layers) == ENCODER.layers
+
+
 def test_a_teacher_is_learnt_from(material: Path, teacher: ReaderTeacher, tmp_path: Path) -> None:
     task = DrQATask(material, NETWORK, replace(SETTINGS, distillation=1.0), teacher)
     settings = LoopSettings(steps=60, learning_rate=0.02, report_every=10, evaluate_every=60)

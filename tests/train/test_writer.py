@@ -210,6 +210,11 @@ def test_an_encoder_starts_from_a_trained_reader(tmp_path: Path) -> None:
     encoder = Encoder(PRETRAINED)
     start_encoder(encoder, tmp_path / "reader.safetensors")
     assert torch.equal(encoder.word.weight, reader.encoder.word.weight)
+    deeper = Encoder(replace(PRETRAINED, layers=PRETRAINED.layers + 1))
+    with pytest.raises(
+        SettingsError, match=f"has {PRETRAINED.layers} layers, the writer's encoder {deeper.settings.layers}"
+    ):
+        start_encoder(deeper, tmp_path / "reader.safetensors")
 
 
 def test_scores_in_wordpieces() -> None:

@@ -23,7 +23,7 @@ from wherefrom.networks.reader import ReaderNetwork
 from wherefrom.origin import file_hash
 from wherefrom.train import reader
 from wherefrom.train.batching import LazyBatches, bucketed, moved
-from wherefrom.train.checkpoint import load_weights
+from wherefrom.train.checkpoint import load_weights, saved_layers
 from wherefrom.train.task import TaskFacts
 
 VectorKind = Literal["glove", "pieces", "both"]
@@ -148,8 +148,9 @@ class ReaderTeacher:
     longest = 512  # pieces of question and passage; what is further on gets no chance
 
     def __init__(self, path: Path, encoder: EncoderSettings, classify: int = 101, separate: int = 102) -> None:
+        """`encoder` may have more or fewer layers than the weights: these tell."""
         self.path = path
-        self._network = ReaderNetwork(encoder).eval().requires_grad_(False)
+        self._network = ReaderNetwork(replace(encoder, layers=saved_layers(path))).eval().requires_grad_(False)
         load_weights(self._network, path, without=("match.",))
         self._classify, self._separate = classify, separate
 

@@ -25,6 +25,7 @@ from wherefrom.networks.passage_heads import classification_loss, pair_loss, poi
 from wherefrom.networks.writer import Memory
 from wherefrom.origin import file_hash
 from wherefrom.train.batching import LazyBatches, moved
+from wherefrom.train.checkpoint import saved_layers
 from wherefrom.train.task import TaskFacts
 from wherefrom.train.transfer_batches import TransferBatch, TransferSampler, transferred
 from wherefrom.train.writer_batches import (
@@ -418,5 +419,10 @@ def start_encoder(encoder: Encoder, weights: Path) -> None:
     if "encoder.word.weight" not in found:
         load_pretrained(encoder, weights)
         return
+    if (layers := saved_layers(weights)) != encoder.settings.layers:
+        raise SettingsError(
+            f"{weights} has {layers} layers, the writer's encoder {encoder.settings.layers}: "
+            f"name a reader of {encoder.settings.layers} layers (recipes/reader.toml makes one), or none"
+        )
     own = {name.removeprefix("encoder."): tensor for name, tensor in found.items() if name.startswith("encoder.")}
     encoder.load_state_dict({name: tensor.float() for name, tensor in own.items()}, strict=True)
