@@ -190,6 +190,13 @@ def test_a_teacher_s_states_are_learnt_through_maps_left_behind(material: Path, 
     reader = ReaderNetwork(TINY, HeadSettings(inner=8))
     load_weights(reader, tmp_path / "pupil.safetensors", without=("match.",))
     assert torch.equal(reader.span.weight, model.span.weight)
+    start = tmp_path / "pupil.safetensors"
+    on = ReaderTask(material, TINY, None, settings, teacher=teacher, heads=HeadSettings(inner=8), start=start).model()
+    assert all(torch.equal(value, on.state_dict()[name]) for name, value in model.state_dict().items())  # maps too
+    fewer = replace(settings, state_pairs=((0, 0),))
+    other = ReaderTask(material, TINY, None, fewer, teacher=teacher, heads=HeadSettings(inner=8), start=start).model()
+    assert not torch.equal(other.state_dict()["match.0.weight"], model.state_dict()["match.0.weight"])
+    assert torch.equal(other.span.weight, model.span.weight)
 
 
 def test_states_that_are_not_there_are_named(material: Path) -> None:

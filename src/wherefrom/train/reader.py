@@ -270,7 +270,9 @@ class ReaderTask:
         if self._start is not None:
             trained = ReaderNetwork(self._encoder, self._heads)
             load_weights(trained, self._start, without=("match.",))
-            network.load_state_dict(trained.keeping(layers).state_dict(), strict=False)  # a pupil's maps begin anew
+            network.load_state_dict(
+                {**_maps(network, self._start), **trained.keeping(layers).state_dict()}, strict=False
+            )
         elif self._pretrained is not None:
             published = Encoder(self._encoder)
             load_pretrained(published, self._pretrained)
@@ -474,6 +476,15 @@ def _gold_masks(batch: Pairs, sequences: Sequences) -> tuple[Tensor, Tensor]:
         return count.index_put((pair, (begin + place).clamp(max=most)), fits, accumulate=True) > 0
 
     return marked(first) & sequences.passage, marked(last) & sequences.passage
+
+
+def _maps(network: ReaderNetwork, start: Path) -> dict[str, Tensor]:
+    """An earlier pupil's maps to its teacher's states, where there are as many of the same shape; else none."""
+    if not isinstance(network, Pupil):
+        return {}
+    kept = {f"match.{name}": value.shape for name, value in network.match.state_dict().items()}
+    found = {name: value for name, value in load_file(start).items() if name.startswith("match.")}
+    return found if {name: value.shape for name, value in found.items()} == kept else {}
 
 
 def _overlap(a: int, b: int, c: int, d: int) -> float:
