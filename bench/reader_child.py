@@ -118,10 +118,8 @@ def _network(job: Job) -> ReaderNetwork:
     if job.torch_weights:
         saved = load_file(job.torch_weights)
         names = {name.removeprefix("model.").removeprefix("weights/"): name for name in saved}
-        kept = {
-            ours: theirs for ours, theirs in names.items() if not ours.startswith("match.")
-        }  # used in training alone
-        network.load_state_dict({ours: saved[theirs].float() for ours, theirs in kept.items()})
+        kept = [name for name in names if not name.startswith("match.")]  # maps to a teacher: for training alone
+        network.load_state_dict({name: saved[names[name]].float() for name in kept})
     return network
 
 

@@ -23,10 +23,11 @@ from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.evaluate.ten_passages import build
 from wherefrom.judge.calibrated import NAMES
 from wherefrom.origin import file_hash
+from wherefrom.runtime.weights import SHIPPED
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.log import read_log
 from wherefrom.train.loop import MODEL, fit
-from wherefrom.train.reader_make import Places, ReaderMaker
+from wherefrom.train.reader_make import Places, ReaderMaker, _same_training
 from wherefrom.train.reader_run import STUDENT, TEACHER, student_task, teacher_task
 from wherefrom.train.reader_settings import DEFAULT, ReaderSettings, reader_settings
 from wherefrom.types import Document
@@ -213,6 +214,19 @@ def test_the_shipped_recipe_is_that_of_reader_run() -> None:
     assert shipped.teacher_recipe().encoder == TEACHER.encoder
     assert shipped.student_recipe().encoder == STUDENT.encoder
     assert shipped.student.loop.metric == "score"
+
+
+def test_the_recipes_are_those_of_the_shipped_trainings() -> None:
+    provenance = json.loads((SHIPPED / "reader" / "provenance.json").read_text())
+    start = provenance["start"]
+    trained = {
+        "reader.toml": start["start"]["training"],
+        "reader-deeper.toml": start["training"],
+        "reader-last.toml": provenance["student"],
+    }
+    for name, training in trained.items():
+        recipe = reader_settings(DEFAULT.with_name(name)).student_recipe()
+        assert _same_training(training, recipe, list(training["task"]["data"].values())), name
 
 
 @pytest.mark.parametrize(
