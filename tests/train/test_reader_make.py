@@ -218,10 +218,12 @@ def test_the_shipped_recipe_is_that_of_reader_run() -> None:
 
 def test_the_recipes_are_those_of_the_shipped_trainings() -> None:
     provenance = json.loads((SHIPPED / "reader" / "provenance.json").read_text())
-    start = provenance["start"]
+    again = provenance["start"]
+    deeper = again["start"]
     trained = {
-        "reader.toml": start["start"]["training"],
-        "reader-deeper.toml": start["training"],
+        "reader.toml": deeper["start"]["training"],
+        "reader-deeper.toml": deeper["training"],
+        "reader-again.toml": again["training"],
         "reader-last.toml": provenance["student"],
     }
     for name, training in trained.items():
