@@ -72,3 +72,18 @@ def test_scores_tell_them_for_sentences() -> None:
     found = score(marco, [example], {"1": of_trace(astray)}).metrics
     assert round(found["from_relevant"], 1) == 33.3
     assert found["agrees"] == 100.0
+
+
+def test_every_copied_word_counts_alike_in_the_share_of_all_words() -> None:
+    examples = [
+        Example(
+            Question(id, GOOD.question.text), (TOLD, OTHER), (True, False), answers=("1908",),
+            sentences=("The mill was built in 1908.",), answerable=True,
+        )
+        for id in ("1", "2")
+    ]  # fmt: skip
+    astray = replace(trace(word("bridge", OTHER, "")), question=Question("2", GOOD.question.text))
+    marco = catalog.dataset("ten-passages")
+    found = score(marco, examples, {"1": of_trace(GOOD), "2": of_trace(astray)}).metrics
+    assert found["from_relevant"] == 50.0  # one answer of two
+    assert found["words_from_relevant"] == 80.0  # four words of five

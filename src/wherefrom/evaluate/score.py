@@ -3,7 +3,8 @@
 Which metrics apply follows from the golds that an example has and from what was predicted. Names are plain:
 em, f1, recall, accuracy (patterns), rouge_l, bleu_1 to bleu_4, meteor, rouge_1_f and the like for summaries,
 p_1, top_1, top_5, top_20, answerable_f1, and of written answers (`written`) copied_exact, from_passage, from_relevant,
-attested, agrees, strange, repeats in per cent; map, mrr, ndcg_10, ece, brier, aurc and thresholds from 0 to 1.
+words_from_relevant (the same of all words), attested, agrees, strange, repeats in per cent; map, mrr, ndcg_10, ece,
+brier, aurc and thresholds from 0 to 1.
 """
 
 from __future__ import annotations
@@ -134,9 +135,8 @@ def _values(dataset: Dataset, example: Example, prediction: Prediction) -> dict[
         values |= _ranking_values(dataset, example, prediction)
     if prediction.style == "sentence":
         values |= prediction.written
-        if prediction.copied_from and any(example.relevant):
-            right = {passage.id for passage, gold in zip(example.passages, example.relevant, strict=True) if gold}
-            values["from_relevant"] = fmean(float(id in right) for id in prediction.copied_from)
+        if told := _from_relevant(example, prediction):
+            values["from_relevant"] = fmean(told)
     summary = prediction.summary if prediction.summary is not None else prediction.text
     if example.summaries and summary is not None:
         values |= _summary_values(example, summary)
@@ -234,15 +234,28 @@ def _intervals(rows: Sequence[Scored]) -> dict[str, tuple[float, float]]:
     return found
 
 
+def _from_relevant(example: Example, prediction: Prediction) -> list[bool]:
+    """Of every copied word, whether its passage is relevant; nothing where no passage is known to be."""
+    if not any(example.relevant):
+        return []
+    right = {passage.id for passage, gold in zip(example.passages, example.relevant, strict=True) if gold}
+    return [id in right for id in prediction.copied_from]
+
+
 def _corpus(dataset: Dataset, rows: Sequence[Scored]) -> dict[str, float]:
-    """BLEU belongs to a corpus, not to its answers."""
+    """What belongs to a corpus, not to its answers: BLEU, and shares of all copied words."""
     tokens = _tokens(dataset)
+    copied = [
+        told for row in rows if "from_relevant" in row.values for told in _from_relevant(row.example, row.prediction)
+    ]
+    found = {"words_from_relevant": 100.0 * fmean(copied)} if copied else {}
     written = [row for row in rows if "rouge_l" in row.values]
     if not written:
-        return {}
+        return found
     said = [tokens(row.prediction.text or "") for row in written]
     golds = [[tokens(gold) for gold in references(row.example, row.prediction.style)] for row in written]
-    return {f"bleu_{n}": 100.0 * value for n, value in enumerate(corpus_bleu(said, golds, smoothing="coco"), start=1)}
+    bleu = enumerate(corpus_bleu(said, golds, smoothing="coco"), start=1)
+    return found | {f"bleu_{n}": 100.0 * value for n, value in bleu}
 
 
 def _thresholds(dataset: Dataset, rows: Sequence[Scored]) -> dict[str, float]:
