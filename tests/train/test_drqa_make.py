@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from wherefrom import Library
 from wherefrom.data import squad
 from wherefrom.data.examples import Example, whole
 from wherefrom.errors import SettingsError
+from wherefrom.runtime.weights import SHIPPED
 from wherefrom.train.distant import DistantSettings, distant
 from wherefrom.train.drqa_make import STAGES, DrQAMaker, MaterialTags, Places, make_settings
 from wherefrom.train.errors import TrainingError
@@ -121,11 +122,17 @@ def test_a_teacher_has_to_be_named(inputs: Path, tmp_path: Path) -> None:
         DrQAMaker(make_settings(tmp_path / "with.toml"), places, tagging=tiny_drqa.tagging).training()
 
 
-def test_the_shipped_recipe_is_one() -> None:
+def test_the_recipe_is_that_of_the_shipped_training() -> None:
     settings = make_settings()
-    assert settings.network.hidden == 128
-    assert settings.loop.optimizer == "adamax"
-    assert settings.loop.clip == 10.0
+    shipped = json.loads((SHIPPED / "drqa" / "provenance.json").read_text())
+    trained = shipped["training"]
+    assert asdict(settings.network) == trained["task"]["settings"].pop("network")
+    assert asdict(settings.task) == trained["task"]["settings"]
+    ours, theirs = asdict(settings.loop), trained["settings"]
+    for told in (ours, theirs):
+        told.pop("checkpoint_every")  # touches nothing that is learnt
+    assert ours == theirs
+    assert settings.export.bits == shipped["made_of"]["bits"]
 
 
 # Distant supervision -------------------------------------------------------------------------------------------------
