@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("torch", reason="training needs torch, which a plain install lacks: pip install 'wherefrom[train]'")
 pytest.importorskip("onnx", reason="exporting needs onnx: pip install 'wherefrom[train]'")
 
+import torch
 from safetensors.torch import load_file
 
 from train import tiny_drqa, tiny_inputs
@@ -18,6 +19,7 @@ from wherefrom import Library
 from wherefrom.data import squad
 from wherefrom.data.examples import Example, whole
 from wherefrom.errors import SettingsError
+from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import SHIPPED
 from wherefrom.train.distant import DistantSettings, distant
 from wherefrom.train.drqa_make import STAGES, DrQAMaker, MaterialTags, Places, make_settings
@@ -120,6 +122,52 @@ def test_a_teacher_has_to_be_named(inputs: Path, tmp_path: Path) -> None:
     places = Places(inputs / "data", out, inputs / "glove.txt", inputs / "pretrained")
     with pytest.raises(TrainingError, match=r"name its weights with --teacher"):
         DrQAMaker(make_settings(tmp_path / "with.toml"), places, tagging=tiny_drqa.tagging).training()
+
+
+def test_asked_questions_are_trained_on_and_are_part_of_what_the_material_is_made_of(
+    inputs: Path, tmp_path: Path
+) -> None:
+    example = next(squad.load(inputs / "data" / "squad", "train"))
+    text = example.passages[0].text
+    word = text.split()[0]
+    asks = [{"id": "asked-1", "question": "What comes first?", "answers": [{"text": word, "answer_start": 0}]}]
+    file = tmp_path / "asked-squad.json"
+    file.write_text(json.dumps({"data": [{"title": "T", "paragraphs": [{"context": text, "qas": asks}]}]}))
+    plain, more = tmp_path / "plain", tmp_path / "more"
+    maker(inputs, plain, []).material()
+    maker(inputs, more, [], asked=file).material()
+    without, with_it = (load_file(folder / "drqa.safetensors") for folder in (plain, more))
+    assert len(with_it["question"]) == len(without["question"]) + 1
+    assert with_it["valid"][-1] == 0
+    assert with_it["spans"][-1].tolist() == [0, 0]
+    assert with_it["passage"][-1] in with_it["passage"][:-1]
+    words = [bytes(tensors["words"].numpy()).decode().split("\n") for tensors in (without, with_it)]
+    assert words[1][:20] == words[0][:20]  # those that are tuned stay the same
+    assert "comes" in set(words[1][20:]) - set(words[0])
+    notes = [json.loads((folder / "material.json").read_text())["made_of"] for folder in (plain, more)]
+    assert notes[1] == {**notes[0], "asked": file_hash(file)}
+    assert list(notes[0]) == ["data", "glove", "pieces", "settings", "more"]  # as of materials made before
+    said: list[str] = []
+    maker(inputs, more, said, asked=file).material()
+    assert said == ["material: already made"]
+    with pytest.raises(TrainingError, match=r"nowhere\.json is not there; `wherefrom train reader` makes it"):
+        maker(inputs, more, [], asked=tmp_path / "nowhere.json").material()
+
+
+def test_a_training_goes_on_from_an_earlier_one(inputs: Path, tmp_path: Path) -> None:
+    first, then = tmp_path / "first", tmp_path / "then"
+    maker(inputs, first, []).make()
+    start = first / "training" / "model.safetensors"
+    places = Places(inputs / "data", then, inputs / "glove.txt", inputs / "pretrained", start=start)
+    still = replace(make_settings(inputs / "settings.toml"), loop=replace(
+        make_settings(inputs / "settings.toml").loop, learning_rate=1e-9, steps=2, ema=0.0))  # fmt: skip
+    DrQAMaker(still, places, "cpu", str, tiny_drqa.tagging, tiny_inputs.present).make()
+    before, after = (load_file(folder / "training" / "model.safetensors") for folder in (first, then))
+    torch.testing.assert_close(after, before, rtol=0, atol=1e-6)
+    provenance = json.loads((then / "weights" / "provenance.json").read_text())
+    assert provenance["training"]["task"]["data"]["start"] == file_hash(start)
+    assert provenance["start"]["training"] == json.loads((first / "training" / "provenance.json").read_text())
+    assert "start" not in json.loads((first / "weights" / "provenance.json").read_text())
 
 
 def test_the_recipe_is_that_of_the_shipped_training() -> None:

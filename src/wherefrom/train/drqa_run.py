@@ -58,10 +58,14 @@ def changed(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
     return recipe
 
 
-def run(material: Path, out: Path, recipe: Recipe, device: str, teacher: ReaderTeacher | None = None) -> None:
+def run(
+    material: Path, out: Path, recipe: Recipe, device: str, teacher: ReaderTeacher | None = None,
+    start: Path | None = None,
+) -> None:  # fmt: skip
     """Fit, telling progress as it comes."""
     torch.set_float32_matmul_precision("high")
-    for progress in fit(DrQATask(material, recipe.network, recipe.task, teacher), recipe.loop, out, device):
+    task = DrQATask(material, recipe.network, recipe.task, teacher, start)
+    for progress in fit(task, recipe.loop, out, device):
         print(progress, flush=True)
 
 
@@ -72,6 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--teacher", type=Path, help="weights of a reader network to learn from: a .safetensors")
     parser.add_argument("--encoder", type=Path, help="the config.json of the teacher's encoder")
+    parser.add_argument("--start", type=Path, help="weights of an earlier training of the same network to go on from")
     parser.add_argument("--set", action="append", default=[], dest="overrides", metavar="SECTION.NAME=VALUE")
     options = parser.parse_args(arguments)
     if (options.teacher is None) != (options.encoder is None):
@@ -81,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         teacher = None
         if options.teacher is not None and recipe.task.distillation:
             teacher = ReaderTeacher(options.teacher, EncoderSettings.from_config(options.encoder))
-        run(options.material, options.out, recipe, options.device, teacher)
+        run(options.material, options.out, recipe, options.device, teacher, options.start)
     except WherefromError as error:
         sys.exit(str(error))
 

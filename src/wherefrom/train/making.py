@@ -49,19 +49,21 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
 
 
-def already_made(material: Path, note: Path, made_of: Mapping[str, Any], say: Callable[[str], None]) -> bool:
+def already_made(
+    material: Path, note: Path, made_of: Mapping[str, Any], say: Callable[[str], None], stage: str = "material"
+) -> bool:
     """Whether the material is there, made of the same; one without a note was put there by hand, and is taken as it is.
 
     Trainings elsewhere may have been made with it.
     """
     found = read_json(note)
     if material.exists() and not found:
-        say(f"material: {material} was not made here; taken as it is")
+        say(f"{stage}: {material} was not made here; taken as it is")
         found = {"made_of": dict(made_of), "sha256": file_hash(material), "made here": False}
         write_json(note, found)
     there = material.exists() and found.get("made_of") == made_of
     if there:
-        say("material: already made")
+        say(f"{stage}: already made")
     return there
 
 

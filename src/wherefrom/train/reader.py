@@ -36,7 +36,7 @@ from wherefrom.train.checkpoint import load_weights
 from wherefrom.train.seeds import seed_of
 from wherefrom.train.task import TaskFacts
 
-SQUAD, TEN_PASSAGES, QUOREF, NQ, WIKIQA = range(5)  # as reader_data numbers its sources
+SQUAD, TEN_PASSAGES, QUOREF, NQ, WIKIQA, ASKED = range(6)  # as reader_data numbers its sources
 _ALIGNED = 8  # lengths are multiples of it: attention's fast kernels want that
 
 Numbers = NDArray[Any]
@@ -116,6 +116,11 @@ class Material:
 
     def __getitem__(self, name: str) -> Tensor:
         return self._here[name]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What the tensors are called."""
+        return list(self._here)
 
     def on(self, device: torch.device) -> Mapping[str, Tensor]:
         if device != self._device or not self._there:

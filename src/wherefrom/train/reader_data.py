@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_GOLDS = 8  # places of an answer that is found more than once
 MOST_PASSAGE_TOKENS = 480  # a longer passage is cut around its answer
-SOURCES = ("squad", "ten-passages", "quoref", "nq", "wikiqa")
+SOURCES = ("squad", "ten-passages", "quoref", "nq", "wikiqa", "asked")  # `asking` adds the last
 
 
 @dataclass

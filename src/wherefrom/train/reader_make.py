@@ -1,9 +1,12 @@
-"""Makes the reader from the datasets: material, teacher, student, network for run time, judge, figures.
+"""Makes the reader from the datasets: material, teacher, more questions, student, network for run time, judge, figures.
 
     OUT/ten-passages/         the ten-passage set, unless another folder is named
     OUT/pretrained/           encoders that training starts from, unless another folder is named
     OUT/reader.safetensors    the material: all questions and passages as tokens
     OUT/teacher/  student/    the two trainings
+    OUT/asker/                that of a network that asks, if the settings want more questions
+    OUT/asked.safetensors     the material with these; asked.json says what it is made of
+    OUT/asked-squad.json      those about SQuAD's own paragraphs, in SQuAD's format, for `train drqa --asked`
     OUT/judge/                what the judge was fitted on
     OUT/fp32/                 the network before quantisation, to measure what that costs
     OUT/weights/              the result: a folder for `runtime.reader`
@@ -28,11 +31,13 @@ from wherefrom.data.opening import split_file
 from wherefrom.durable import write_text, write_whole
 from wherefrom.errors import WherefromError
 from wherefrom.metrics.answers import exact_match, token_f1
+from wherefrom.networks.asker import AskerSettings
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.pipeline import build
 from wherefrom.stages import Reader
-from wherefrom.train import calibrate, pretrained, reader_run
+from wherefrom.train import asked_squad, asking, calibrate, pretrained, reader_run
+from wherefrom.train.asking import AskerTask, AskerTaskSettings
 from wherefrom.train.checkpoint import saved_layers
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.export import Precision, export_reader
@@ -50,14 +55,15 @@ from wherefrom.train.making import (
 )
 from wherefrom.train.progress import paced
 from wherefrom.train.provenance import versions
-from wherefrom.train.reader import ReaderTask, ReaderTaskSettings
+from wherefrom.train.reader import ReaderTaskSettings
 from wherefrom.train.reader_data import prepare
 from wherefrom.train.reader_run import Recipe
-from wherefrom.train.reader_settings import ReaderSettings, plain
+from wherefrom.train.reader_settings import AskerTrainingSettings, ReaderSettings, plain
 from wherefrom.train.settings import LoopSettings
+from wherefrom.train.task import Batch, Network, Task
 from wherefrom.types import Hit
 
-Stage = Literal["material", "teacher", "student", "export", "judge", "measure"]
+Stage = Literal["material", "teacher", "asker", "asked", "student", "export", "judge", "measure"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 START = "start.json"  # in a student's folder: where the weights that it goes on from come from
 
@@ -72,7 +78,7 @@ class Places:
     out: Path
     ten_passages: Path
     pretrained: Path
-    start: Path | None = None  # an earlier student's weights, to go on from
+    start: Path | None = None  # an earlier student's weights, to go on from; an asker begins with their encoder
 
     @property
     def material(self) -> Path:
@@ -81,6 +87,18 @@ class Places:
     @property
     def teacher(self) -> Path:
         return self.out / "teacher"
+
+    @property
+    def asker(self) -> Path:
+        return self.out / "asker"
+
+    @property
+    def asked(self) -> Path:
+        return self.out / "asked.safetensors"
+
+    @property
+    def asked_squad(self) -> Path:
+        return self.out / "asked-squad.json"
 
     @property
     def student(self) -> Path:
@@ -123,6 +141,8 @@ class ReaderMaker:
         made: dict[Stage, Callable[[], None]] = {
             "material": self.material,
             "teacher": self.teacher,
+            "asker": self.asker,
+            "asked": self.asked,
             "student": self.student,
             "export": self.export,
             "judge": self.judge,
@@ -158,8 +178,57 @@ class ReaderMaker:
         self._say("material: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
 
     def teacher(self) -> None:
-        recipe = self._settings.teacher_recipe()
-        self._train("teacher", recipe, lambda: reader_run.teacher_task(self._places.material, self._both(), recipe))
+        places, recipe = self._places, self._settings.teacher_recipe()
+        data = [file_hash(needed(places.material, "material"))]
+        self._train(
+            places.teacher,
+            recipe.loop,
+            lambda before: _same_training(before, recipe, data),
+            lambda: reader_run.teacher_task(places.material, self._both(), recipe),
+        )
+
+    def asker(self) -> None:
+        """A network learns to ask, from SQuAD's training questions."""
+        if not self._asks("asker"):
+            return
+        places, settings = self._places, self._settings.asker
+        start = places.start
+        if start is None:
+            raise TrainingError(
+                "the asker begins with the encoder of an earlier student: name its weights with --start (student/"
+                f"{MODEL} of another OUT), or set asker.use to false"
+            )
+        data = [file_hash(needed(places.material, "material")), file_hash(start)]
+
+        def task() -> AskerTask:
+            encoder = EncoderSettings.from_config(self._pretrained(reader_run.STUDENT.encoder) / "config.json")
+            return AskerTask(places.material, encoder, start, settings.task)
+
+        self._train(places.asker, settings.loop, lambda before: _same_asker(before, settings, data), task)
+
+    def asked(self) -> None:
+        """More questions, about passages that nobody asked about and about SQuAD's own; the teacher answers them."""
+        if not self._asks("asked"):
+            return
+        places, settings = self._places, self._settings
+        material = needed(places.material, "material")
+        teacher, asker = needed(places.teacher / MODEL, "teacher"), needed(places.asker / MODEL, "asker")
+        made_of = asking.made_of(material, asker, teacher, settings.asking)
+        if places.asked.exists() and not read_json(self._asked_note()):  # made elsewhere, or interrupted here
+            self._note_asked()
+        if not already_made(places.asked, self._asked_note(), made_of, self._say, "asked"):
+            places.asked_squad.unlink(missing_ok=True)  # of other questions
+            encoders = self._both()
+            write_whole(
+                places.asked,
+                lambda path: asking.write_asked(
+                    material, asker, teacher, encoders, path, settings.asker.task, settings.asking, self._device,
+                    lambda line: self._say(f"asked: {line}"),
+                ),
+            )  # fmt: skip
+            self._note_asked()
+        if settings.asking.again:
+            self._write_asked_squad()
 
     def student(self) -> None:
         places, recipe = self._places, self._settings.student_recipe()
@@ -176,10 +245,13 @@ class ReaderMaker:
             earlier = places.start.parent
             told = {"training": read_json(earlier / PROVENANCE), "start": read_json(earlier / START)}
             write_json(places.student / START, told)
+        material = self._learnt_from()
+        data = [file_hash(path) for path in (material, places.start) if path is not None]
         self._train(
-            "student",
-            recipe,
-            lambda: reader_run.student_task(places.material, self._both(), places.teacher, recipe, places.start),
+            places.student,
+            recipe.loop,
+            lambda before: _same_training(before, recipe, data),
+            lambda: reader_run.student_task(material, self._both(), places.teacher, recipe, places.start),
         )
 
     def export(self) -> None:
@@ -245,18 +317,57 @@ class ReaderMaker:
 
     # Inside.
 
-    def _train(self, stage: Literal["teacher", "student"], recipe: Recipe, task: Callable[[], ReaderTask]) -> None:
-        """Fit or go on; a finished training of the same recipe is not even loaded."""
-        folder = self._places.teacher if stage == "teacher" else self._places.student
-        data = [file_hash(needed(self._places.material, "material"))]
-        if stage == "student" and self._places.start is not None:
-            data.append(file_hash(self._places.start))
+    def _train(
+        self,
+        folder: Path,
+        loop: LoopSettings,
+        same: Callable[[Mapping[str, Any]], bool],
+        task: Callable[[], Task[Network, Batch]],
+    ) -> None:
+        """Fit or go on; a finished training that is the same, as its provenance tells, is not even loaded."""
         before = read_json(folder / PROVENANCE)
-        if before.get("finished") and (folder / MODEL).exists() and _same_training(before, recipe, data):
-            self._say(f"{stage}: already trained")
+        if before.get("finished") and (folder / MODEL).exists() and same(before):
+            self._say(f"{folder.name}: already trained")
             return
-        self._say(f"{stage}: training in {folder} on {self._device}")
-        reader_run.run(task(), recipe.loop, folder, self._device)
+        self._say(f"{folder.name}: training in {folder} on {self._device}")
+        reader_run.run(task(), loop, folder, self._device)
+
+    def _asks(self, stage: Stage) -> bool:
+        """Whether the settings want more questions."""
+        if not self._settings.asker.use:
+            self._say(f"{stage}: not asked for")
+        return self._settings.asker.use
+
+    def _learnt_from(self) -> Path:
+        """The material of the student."""
+        if self._settings.asker.use:
+            return needed(self._places.asked, "asked")
+        return needed(self._places.material, "material")
+
+    def _note_asked(self) -> None:
+        """What the larger material itself says that it is made of."""
+        facts = asking.asked_facts(self._places.asked)
+        counts = {name: facts.pop(name) for name in ("drawn", "questions") if name in facts}
+        note = {"made_of": facts, "sha256": file_hash(self._places.asked), "counts": counts}
+        write_json(self._asked_note(), note)
+
+    def _write_asked_squad(self) -> None:
+        """What was asked about SQuAD's own paragraphs, in SQuAD's format; the note on all that was asked says so."""
+        places, note = self._places, read_json(self._asked_note())
+        tokenizer = self._pretrained(reader_run.STUDENT.encoder) / "tokenizer.json"
+        made_of = {
+            "asked": note["sha256"],
+            "data": file_hash(split_file(places.data / "squad", "train", squad.FILES)),
+            "tokenizer": file_hash(tokenizer),
+        }
+        if places.asked_squad.exists() and note.get("squad", {}).get("made_of") == made_of:
+            self._say(f"asked: {places.asked_squad.name} already made")
+            return
+        counts = asked_squad.write(places.asked, places.data, tokenizer, places.asked_squad)
+        written = {"made_of": made_of, "sha256": file_hash(places.asked_squad), "counts": counts}
+        write_json(self._asked_note(), {**note, "squad": written})
+        told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        self._say(f"asked: {places.asked_squad.name}: {told}")
 
     def _export(self, folder: Path, precision: Precision, provenance: Mapping[str, Any]) -> None:
         student = self._places.student / MODEL
@@ -300,12 +411,19 @@ class ReaderMaker:
                 for name, known in pretrained.INPUTS.items()
             },
             "teacher": read_json(places.teacher / PROVENANCE),
+            **self._asked_provenance(),
             "student": read_json(places.student / PROVENANCE),
             "start": read_json(places.student / START),
             "judge": {name: judge["measured"][name] for name in figures} if judge else {},
             "squad, valid": {"questions": measured["questions"], **measured["figures"]} if measured else {},
         }
         write_text(places.weights / PROVENANCE, json.dumps(provenance, indent=2, ensure_ascii=False) + "\n")
+
+    def _asked_provenance(self) -> dict[str, Any]:
+        """Where the asked questions come from, if there are any."""
+        if not self._settings.asker.use:
+            return {}
+        return {"asker": read_json(self._places.asker / PROVENANCE), "asked": read_json(self._asked_note())}
 
     def _pretrained(self, encoder: str) -> Path:
         return self._fetch(encoder, self._places.pretrained)
@@ -318,6 +436,9 @@ class ReaderMaker:
 
     def _note(self) -> Path:
         return self._places.out / "material.json"
+
+    def _asked_note(self) -> Path:
+        return self._places.out / "asked.json"
 
 
 def squad_scores(
@@ -377,10 +498,25 @@ def _without_logs() -> Iterator[None]:
 
 def _same_training(provenance: Mapping[str, Any], recipe: Recipe, data: Sequence[str]) -> bool:
     """Whether a folder's training is of this recipe; where it is not, the loop says what differs."""
-    ours = plain(recipe.loop)
+    return _same(provenance, recipe.loop, plain(recipe.task), plain(ReaderTaskSettings()), data)
+
+
+def _same_asker(provenance: Mapping[str, Any], settings: AskerTrainingSettings, data: Sequence[str]) -> bool:
+    """The same of an asker's training."""
+    network = {"network": plain(AskerSettings())}
+    ours, default = plain(settings.task), plain(AskerTaskSettings())
+    return _same(provenance, settings.loop, {**ours, **network}, {**default, **network}, data)
+
+
+def _same(
+    provenance: Mapping[str, Any], loop: LoopSettings, task: Mapping[str, Any], default: Mapping[str, Any],
+    data: Sequence[str],
+) -> bool:  # fmt: skip
+    """Whether a training had these settings and data; `default` are those of a task that is older than a setting."""
+    ours = plain(loop)
     theirs = {**plain(LoopSettings()), **provenance["settings"]}  # it may be older than a setting
     for settings in (ours, theirs):
         settings.pop("checkpoint_every", None)  # touches nothing that is learnt
-    task = provenance["task"]
-    asked = {**plain(ReaderTaskSettings()), **task["settings"]}
-    return ours == theirs and asked == plain(recipe.task) and list(task["data"].values()) == list(data)
+    trained = provenance["task"]
+    asked = {**default, **trained["settings"]}
+    return ours == theirs and asked == task and list(trained["data"].values()) == list(data)

@@ -26,6 +26,7 @@ from wherefrom.train.checkpoint import load_weights, saved_layers
 from wherefrom.train.loop import MODEL, fit
 from wherefrom.train.reader import ReaderTask, ReaderTaskSettings
 from wherefrom.train.settings import LoopSettings
+from wherefrom.train.task import Batch, Network, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def vocabulary(folder: Path) -> Mapping[str, int]:
     return {token: number for number, token in enumerate(lines) if token or number < len(lines) - 1}
 
 
-def run(task: ReaderTask, loop: LoopSettings, out: Path, device: str) -> None:
+def run(task: Task[Network, Batch], loop: LoopSettings, out: Path, device: str) -> None:
     """Fit, telling progress as it comes."""
     torch.set_float32_matmul_precision("high")
     for progress in fit(task, loop, out, device):

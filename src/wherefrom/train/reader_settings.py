@@ -1,4 +1,4 @@
-"""What a reader's settings file may say: both trainings, the export, the judge and the measuring at the end."""
+"""What a reader's settings file may say: its trainings, the export, the judge and the measuring at the end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 from wherefrom.config import read_toml, updated
 from wherefrom.errors import SettingsError
-from wherefrom.train import reader_run
+from wherefrom.networks.asker import AskerSettings
+from wherefrom.train import asking, reader_run
+from wherefrom.train.asking import AskerTaskSettings, AskingSettings
 from wherefrom.train.calibrate import JudgeFitSettings
 from wherefrom.train.export import Precision
 from wherefrom.train.quantize import TableBits
@@ -22,7 +24,7 @@ DEFAULT = Path(__file__).parent / "recipes" / "reader.toml"  # of the reader tha
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    """One of the two trainings; the encoder it starts from is not a matter of settings."""
+    """The teacher's training or the student's; the encoder it starts from is not a matter of settings."""
 
     loop: LoopSettings
     task: ReaderTaskSettings
@@ -30,6 +32,15 @@ class TrainingSettings:
     @classmethod
     def of(cls, recipe: Recipe) -> TrainingSettings:
         return cls(recipe.loop, recipe.task)
+
+
+@dataclass(frozen=True, slots=True)
+class AskerTrainingSettings:
+    """The training of a network that asks; what it asks the student learns from too."""
+
+    use: bool = False  # the stages asker and asked; they want --start
+    loop: LoopSettings = asking.LOOP
+    task: AskerTaskSettings = field(default_factory=AskerTaskSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,8 @@ class ReaderSettings:
 
     teacher: TrainingSettings = field(default_factory=lambda: TrainingSettings.of(reader_run.TEACHER))
     student: TrainingSettings = field(default_factory=lambda: TrainingSettings.of(reader_run.STUDENT))
+    asker: AskerTrainingSettings = field(default_factory=AskerTrainingSettings)
+    asking: AskingSettings = field(default_factory=AskingSettings)
     export: ExportSettings = field(default_factory=ExportSettings)
     judge: JudgeFitSettings = field(default_factory=JudgeFitSettings)
     measure: MeasureSettings = field(default_factory=MeasureSettings)
@@ -74,7 +87,7 @@ def reader_settings(toml: Path = DEFAULT, base: ReaderSettings | None = None) ->
     return updated(base or ReaderSettings(), read_toml(toml), str(toml))
 
 
-def plain(section: LoopSettings | ReaderTaskSettings) -> dict[str, Any]:
+def plain(section: LoopSettings | ReaderTaskSettings | AskerTaskSettings | AskerSettings) -> dict[str, Any]:
     """A section as JSON gives it back: keys are text, tuples are lists."""
     read: dict[str, Any] = json.loads(json.dumps(asdict(section)))
     return read

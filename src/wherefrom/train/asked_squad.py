@@ -1,0 +1,252 @@
+"""Questions that were asked about SQuAD's own training paragraphs (`asking`), in SQuAD's format: for other readers.
+
+    python -m wherefrom.train.asked_squad ASKED.safetensors DATA TOKENIZER.json OUT.json
+
+DATA is the folder of datasets. A question's words are written as its paragraph writes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from wherefrom.data import squad
+from wherefrom.durable import write_text
+from wherefrom.errors import WherefromError
+from wherefrom.runtime.weights import unbounded
+from wherefrom.text import Span, sentences
+from wherefrom.train.reader_data import MOST_PASSAGE_TOKENS, SOURCES
+from wherefrom.types import Passage
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+_BATCH = 256  # texts that are tokenised together
+_PIECE = "##"  # begins a token that goes on with a word
+_CLOSING = frozenset(".,;:!?)]}%’”…")  # nothing between these and what stands before
+_OPENING = frozenset("([{$£€¥#‘“")  # nothing between these and what follows
+_JOINING = frozenset("'-–/@_’")  # nothing on either side
+_NUMBERS = frozenset(".,:")  # nothing behind these either, between numbers
+_QUOTE = '"'
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Examples of source `asked`, one at each place."""
+
+    passage: NDArray[Any]
+    question: Sequence[NDArray[Any]]  # tokens
+    span: NDArray[Any]  # first and last token of the passage
+    passages: Mapping[int, bytes]  # the tokens of each passage that is asked about
+
+
+@dataclass(slots=True)
+class _Paragraph:
+    """A training paragraph, and what is asked about it."""
+
+    passage: Passage
+    article: str
+    known: set[str] = field(default_factory=set)  # questions that SQuAD asks, as `_plain` has them
+    questions: list[tuple[NDArray[Any], int, int]] = field(default_factory=list)  # tokens, first, last
+
+
+def write(
+    asked: Path, data: Path, tokenizer_file: Path, out: Path, report: Callable[[str], None] = lambda _: None
+) -> dict[str, int]:
+    """Write the questions about SQuAD's training paragraphs to a file in SQuAD's format; how many there are.
+
+    A question that SQuAD itself asks about the paragraph, or that comes twice, is left out.
+    """
+    from tokenizers import Tokenizer
+
+    tokenizer = unbounded(Tokenizer.from_file(str(tokenizer_file)))
+    about = list(_matched(asked_questions(asked), _paragraphs(data), tokenizer))
+    report(f"{sum(len(paragraph.questions) for paragraph, _ in about):,} questions about {len(about):,} paragraphs")
+    articles: list[dict[str, Any]] = []
+    kept = paragraphs = 0
+    for title, group in groupby(about, lambda told: told[0].article):
+        told: list[dict[str, Any]] = []
+        for paragraph, encoding in group:
+            asks = list(_questions(paragraph, encoding, tokenizer))
+            numbered = [{"id": f"asked-{kept + number}", **one} for number, one in enumerate(asks, start=1)]
+            kept += len(numbered)
+            if numbered:
+                told.append({"context": paragraph.passage.text, "qas": numbered})
+        if told:
+            articles.append({"title": title, "paragraphs": told})
+            paragraphs += len(told)
+    write_text(out, json.dumps({"version": "1.1", "data": articles}, ensure_ascii=False) + "\n")
+    return {"questions": kept, "paragraphs": paragraphs}
+
+
+def asked_questions(path: Path) -> Asked:
+    """The questions in a material that `asking` added to."""
+    with safe_open(path, framework="numpy") as file:
+        rows = numpy.flatnonzero(file.get_tensor("source") == SOURCES.index("asked"))
+        gold, spans = file.get_tensor("gold")[rows], file.get_tensor("spans")[file.get_tensor("spans_until")[rows]]
+        texts = {name: (file.get_tensor(f"{name}_tokens"), file.get_tensor(f"{name}_starts"))
+                 for name in ("question", "passage")}  # fmt: skip
+        questions = file.get_tensor("question")[rows]
+
+    def text(name: str, number: int) -> NDArray[Any]:
+        tokens, starts = texts[name]
+        one: NDArray[Any] = tokens[starts[number] : starts[number + 1]]
+        return one
+
+    passages = {int(number): _key(text("passage", number)) for number in numpy.unique(gold)}
+    return Asked(gold, [text("question", number) for number in questions], spans, passages)
+
+
+def _paragraphs(data: Path) -> list[_Paragraph]:
+    """SQuAD's training paragraphs in their order; of two that are the same the first."""
+    found: dict[str, _Paragraph] = {}
+    for example in squad.load(data / "squad", "train"):
+        passage = example.passages[0]
+        paragraph = found.setdefault(passage.text, _Paragraph(passage, example.article))
+        paragraph.known.add(_plain(example.question.text))
+    return list(found.values())
+
+
+def _matched(
+    asked: Asked, paragraphs: Sequence[_Paragraph], tokenizer: Tokenizer
+) -> Iterator[tuple[_Paragraph, Encoding]]:
+    """The paragraphs that are asked about, with the questions, and as tokens."""
+    rows: defaultdict[bytes, list[int]] = defaultdict(list)
+    for row, passage in enumerate(asked.passage.tolist()):
+        rows[asked.passages[passage]].append(row)
+    for begin in range(0, len(paragraphs), _BATCH):
+        some = paragraphs[begin : begin + _BATCH]
+        encodings = tokenizer.encode_batch([told.passage.text for told in some], add_special_tokens=False)
+        for paragraph, encoding in zip(some, encodings, strict=True):
+            ids = numpy.array(encoding.ids)
+            for shift in range(max(0, len(ids) - MOST_PASSAGE_TOKENS) + 1):  # a long one is cut, wherever that was
+                for row in rows.get(_key(ids[shift : shift + MOST_PASSAGE_TOKENS]), ()):
+                    first, last = (int(token) + shift for token in asked.span[row])
+                    paragraph.questions.append((asked.question[row], first, last))
+            if paragraph.questions:
+                yield paragraph, encoding
+
+
+def _questions(paragraph: _Paragraph, encoding: Encoding, tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
+    """The questions about a paragraph, each with its answer."""
+    text, known = paragraph.passage.text, set(paragraph.known)
+    writing = Writing(text, words(encoding.tokens, encoding.offsets))
+    for tokens, first, last in paragraph.questions:
+        pieces = [tokenizer.id_to_token(int(token)) or "" for token in tokens]
+        question = writing.question([word for word, _ in words(pieces, [(0, 0)] * len(pieces))])
+        start, end = encoding.offsets[first][0], encoding.offsets[last][1]
+        if _plain(question) and _plain(question) not in known and start < end:
+            known.add(_plain(question))
+            yield {"question": question, "answers": [{"text": text[start:end], "answer_start": start}]}
+
+
+def words(pieces: Sequence[str], places: Sequence[Span]) -> list[tuple[str, Span]]:
+    """Wordpieces put together, with their characters."""
+    found: list[tuple[str, Span]] = []
+    for piece, (start, end) in zip(pieces, places, strict=True):
+        if piece.startswith(_PIECE) and len(piece) > len(_PIECE) and found:
+            word, (begin, _) = found[-1]
+            found[-1] = (word + piece.removeprefix(_PIECE), (begin, end))
+        else:
+            found.append((piece, (start, end)))
+    return found
+
+
+class Writing:
+    """How a paragraph writes words that the tokenizer made small, and which it writes without space between them."""
+
+    def __init__(self, text: str, told: Sequence[tuple[str, Span]]) -> None:
+        """`told` are its words as the tokenizer has them, with their characters."""
+        begins = {_first_letter(text, start, end) for start, end in sentences(text)}
+        self._small: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._capital: defaultdict[str, Counter[str]] = defaultdict(Counter)  # inside sentences
+        self._spaced: dict[tuple[str, str], bool] = {}  # of neighbours
+        for word, (start, end) in told:
+            written = text[start:end]
+            if written == written.lower():
+                self._small[word][written] += 1
+            elif start not in begins:
+                self._capital[word][written] += 1
+        for (one, (_, end)), (other, (start, _)) in pairwise(told):
+            self._spaced.setdefault((one, other), start > end)
+
+    def word(self, word: str) -> str:
+        """A word with capitals and accents: small if the paragraph has it small anywhere."""
+        for forms in (self._small, self._capital):
+            if word in forms:
+                return forms[word].most_common(1)[0][0]
+        return word
+
+    def question(self, asked: Sequence[str]) -> str:
+        """Words as a sentence."""
+        written: list[str] = []
+        quoted = False
+        for number, word in enumerate(asked):
+            before = asked[number - 1] if number else ""
+            after = asked[number + 1] if number + 1 < len(asked) else ""
+            space = bool(before) and self._apart(asked[number - 2] if number > 1 else "", before, word, quoted)
+            quoted ^= word == _QUOTE
+            initial = len(word) == 1 and "." in (before, after)  # U.S., J. Smith
+            written.append(" " * space + (word.upper() if initial else self.word(word)))
+        said = "".join(written)
+        return said[:1].upper() + said[1:]
+
+    def _apart(self, earlier: str, before: str, word: str, quoted: bool) -> bool:
+        """Whether there is a space between two words; `quoted` is what stands between quotation marks."""
+        if _QUOTE in (before, word):
+            return not quoted and word not in _CLOSING
+        if before.isalnum() and word.isalnum():
+            return True
+        if (before, word) in self._spaced:
+            return self._spaced[before, word]
+        if before == "'" and earlier.endswith("s") and word.isalpha():
+            return word != "s"  # students' rights
+        if word in _CLOSING or word in _JOINING or before in _OPENING or before in _JOINING:
+            return False
+        if before == "." and len(earlier) == len(word) == 1:
+            return False  # U.S.
+        return not (before in _NUMBERS and earlier[-1:].isdigit() and word[:1].isdigit())
+
+
+def _first_letter(text: str, start: int, end: int) -> int:
+    """Where a sentence's first word begins, behind quotation marks and brackets."""
+    return next((place for place in range(start, end) if text[place].isalnum()), start)
+
+
+def _plain(question: str) -> str:
+    """What two spellings of a question have in common: small letters and digits, without accents."""
+    return "".join(letter for letter in unicodedata.normalize("NFKD", question.lower()) if letter.isalnum())
+
+
+def _key(tokens: NDArray[Any]) -> bytes:
+    return tokens.astype(numpy.int32).tobytes()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m wherefrom.train.asked_squad")
+    parser.add_argument("asked", type=Path, help="what `asking` wrote")
+    parser.add_argument("data", type=Path, help="the folder of datasets, which holds squad")
+    parser.add_argument("tokenizer", type=Path, help="the tokenizer.json of the material's encoder")
+    parser.add_argument("out", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        counts = write(options.asked, options.data, options.tokenizer, options.out, print)
+    except WherefromError as error:
+        sys.exit(str(error))
+    print(", ".join(f"{count:,} {name}" for name, count in counts.items()))
+
+
+if __name__ == "__main__":
+    main()
