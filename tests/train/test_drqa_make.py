@@ -22,7 +22,7 @@ from wherefrom.errors import SettingsError
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import SHIPPED
 from wherefrom.train.distant import DistantSettings, distant
-from wherefrom.train.drqa_make import STAGES, DrQAMaker, MaterialTags, Places, make_settings
+from wherefrom.train.drqa_make import DEFAULT, STAGES, DrQAMaker, MaterialTags, Places, make_settings
 from wherefrom.train.errors import TrainingError
 from wherefrom.types import Document, Hit, Question
 
@@ -170,10 +170,11 @@ def test_a_training_goes_on_from_an_earlier_one(inputs: Path, tmp_path: Path) ->
     assert "start" not in json.loads((first / "weights" / "provenance.json").read_text())
 
 
-def test_the_recipe_is_that_of_the_shipped_training() -> None:
-    settings = make_settings()
+@pytest.mark.parametrize("name", ["drqa.toml", "drqa-again.toml"])
+def test_the_recipes_are_those_of_the_shipped_trainings(name: str) -> None:
+    settings = make_settings(DEFAULT.with_name(name))
     shipped = json.loads((SHIPPED / "drqa" / "provenance.json").read_text())
-    trained = shipped["training"]
+    trained = shipped["training"] if name == "drqa-again.toml" else shipped["start"]["training"]
     assert asdict(settings.network) == trained["task"]["settings"].pop("network")
     assert asdict(settings.task) == trained["task"]["settings"]
     ours, theirs = asdict(settings.loop), trained["settings"]

@@ -23,6 +23,7 @@ from wherefrom.data import squad
 from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.evaluate.ten_passages import build
 from wherefrom.judge.calibrated import NAMES
+from wherefrom.networks.asker import AskerSettings
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import SHIPPED
@@ -33,7 +34,7 @@ from wherefrom.train.loop import MODEL, fit
 from wherefrom.train.reader import ASKED, TEN_PASSAGES, Material
 from wherefrom.train.reader_make import Places, ReaderMaker, _same_training
 from wherefrom.train.reader_run import STUDENT, TEACHER, student_task, teacher_task
-from wherefrom.train.reader_settings import DEFAULT, ReaderSettings, reader_settings
+from wherefrom.train.reader_settings import DEFAULT, ReaderSettings, plain, reader_settings
 from wherefrom.types import Document
 
 
@@ -381,6 +382,19 @@ def test_the_recipes_are_those_of_the_shipped_trainings() -> None:
     for name, training in trained.items():
         recipe = reader_settings(DEFAULT.with_name(name)).student_recipe()
         assert _same_training(training, recipe, list(training["task"]["data"].values())), name
+
+
+def test_the_recipe_with_asked_questions_is_that_of_its_saved_training() -> None:
+    runs = Path(__file__).parents[2] / "bench" / "results" / "asker"
+    asker, asked, student = (json.loads((runs / f"{name}.json").read_text())
+                             for name in ("provenance", "asked", "student-provenance"))  # fmt: skip
+    settings = reader_settings(DEFAULT.with_name("reader-asked.toml"))
+    assert settings.asker.use
+    assert plain(settings.asker.loop) == asker["settings"]
+    assert {**asdict(settings.asker.task), "network": asdict(AskerSettings())} == asker["task"]["settings"]
+    assert asdict(settings.asking) == asked["asking"]
+    data = list(student["task"]["data"].values())
+    assert _same_training(student, settings.student_recipe(), data)
 
 
 @pytest.mark.parametrize(
