@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -134,6 +135,15 @@ def test_questions_about_training_paragraphs_are_written_with_their_answers(plac
     before = (folder / "out.json").read_bytes()
     asked_squad.main([str(argument) for argument in arguments])
     assert (folder / "out.json").read_bytes() == before
+    passages = [{"passage_text": text, "url": url} for text, url in ((TEXT, "A_1#0#0"), (OTHER, "Other#3#1"))]
+    with gzip.open(folder / "train.jsonl.gz", "wt", encoding="utf-8") as rows:
+        rows.write(json.dumps({"passages": passages}) + "\n")
+    asked_squad.main([*map(str, arguments), "--ten-passages", str(folder)])
+    more = list(squad.load(folder / "out.json", "train"))
+    assert [(one.article, one.answers) for one in more[:-1]] == [(one.article, one.answers) for one in found]
+    assert (more[-1].article, more[-1].question.text, more[-1].passages[0].text) == (
+        "Other", "What is in the dataset?", OTHER,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Questions that were asked about SQuAD's own training paragraphs (`asking`), in SQuAD's format: for other readers.
 
-    python -m wherefrom.train.asked_squad ASKED.safetensors DATA TOKENIZER.json OUT.json
+    python -m wherefrom.train.asked_squad ASKED.safetensors DATA TOKENIZER.json OUT.json [--ten-passages DIR]
 
-DATA is the folder of datasets. A question's words are written as its paragraph writes them.
+DATA is the folder of datasets; with that of the ten-passage set also those about passages that were retrieved for
+training questions. A question's words are written as its paragraph writes them.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from wherefrom.data import squad
+from wherefrom.data.examples import whole
 from wherefrom.durable import write_text
 from wherefrom.errors import WherefromError
 from wherefrom.runtime.weights import unbounded
 from wherefrom.text import Span, sentences
-from wherefrom.train.reader_data import MOST_PASSAGE_TOKENS, SOURCES
+from wherefrom.train.reader_data import MOST_PASSAGE_TOKENS, SOURCES, rows_of
 from wherefrom.types import Passage
 
 if TYPE_CHECKING:
@@ -63,16 +65,21 @@ class _Paragraph:
 
 
 def write(
-    asked: Path, data: Path, tokenizer_file: Path, out: Path, report: Callable[[str], None] = lambda _: None
-) -> dict[str, int]:
+    asked: Path, data: Path, tokenizer_file: Path, out: Path, report: Callable[[str], None] = lambda _: None,
+    ten_passages: Path | None = None,
+) -> dict[str, int]:  # fmt: skip
     """Write the questions about SQuAD's training paragraphs to a file in SQuAD's format; how many there are.
 
+    `ten_passages` is the folder of the set whose training passages count as paragraphs too.
     A question that SQuAD itself asks about the paragraph, or that comes twice, is left out.
     """
     from tokenizers import Tokenizer
 
     tokenizer = unbounded(Tokenizer.from_file(str(tokenizer_file)))
-    about = list(_matched(asked_questions(asked), _paragraphs(data), tokenizer))
+    paragraphs_known = _paragraphs(data)
+    if ten_passages is not None:
+        paragraphs_known += _retrieved(ten_passages, {paragraph.passage.text for paragraph in paragraphs_known})
+    about = list(_matched(asked_questions(asked), paragraphs_known, tokenizer))
     report(f"{sum(len(paragraph.questions) for paragraph, _ in about):,} questions about {len(about):,} paragraphs")
     articles: list[dict[str, Any]] = []
     kept = paragraphs = 0
@@ -117,6 +124,17 @@ def _paragraphs(data: Path) -> list[_Paragraph]:
         paragraph = found.setdefault(passage.text, _Paragraph(passage, example.article))
         paragraph.known.add(_plain(example.question.text))
     return list(found.values())
+
+
+def _retrieved(ten_passages: Path, known: set[str]) -> list[_Paragraph]:
+    """The passages retrieved for training questions that are not `known`, by article."""
+    found: dict[str, _Paragraph] = {}
+    for row in rows_of(ten_passages / "train.jsonl.gz"):
+        for told in row["passages"]:
+            text, place = told["passage_text"], told["url"]
+            if text not in known and text not in found:
+                found[text] = _Paragraph(whole(place, text), place.partition("#")[0])
+    return sorted(found.values(), key=lambda paragraph: (paragraph.article, paragraph.passage.id))
 
 
 def _matched(
@@ -240,9 +258,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("data", type=Path, help="the folder of datasets, which holds squad")
     parser.add_argument("tokenizer", type=Path, help="the tokenizer.json of the material's encoder")
     parser.add_argument("out", type=Path)
+    parser.add_argument("--ten-passages", type=Path, help="the folder of that set: questions about its passages too")
     options = parser.parse_args(arguments)
     try:
-        counts = write(options.asked, options.data, options.tokenizer, options.out, print)
+        counts = write(options.asked, options.data, options.tokenizer, options.out, print, options.ten_passages)
     except WherefromError as error:
         sys.exit(str(error))
     print(", ".join(f"{count:,} {name}" for name, count in counts.items()))
