@@ -19,7 +19,6 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from wherefrom.data import squad
 from wherefrom.data.examples import whole
 from wherefrom.train import asked_squad
-from wherefrom.train.asked_squad import Writing, words
 from wherefrom.train.asking import extended
 from wherefrom.train.reader import Material
 from wherefrom.train.reader_data import Material as Collected
@@ -144,21 +143,3 @@ def test_questions_about_training_paragraphs_are_written_with_their_answers(plac
     assert (more[-1].article, more[-1].question.text, more[-1].passages[0].text) == (
         "Other", "What is in the dataset?", OTHER,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "How many normans came to St. Louis?",  # only where a sentence begins: small
-        "Was the most-watched show in the U.S. by Beyoncé?",
-        'What is the "show" ($3.5 million) called?',
-        "Whose jury was Noël's?",  # small elsewhere
-        "Which students' cafés cost 1,000 dollars?",
-        "Did NASA, or she, win?",
-    ],
-)
-def test_a_question_is_written_as_its_paragraph_writes(question: str) -> None:
-    told = tokenizer().encode(TEXT, add_special_tokens=False)
-    asked = tokenizer().encode(question, add_special_tokens=False)
-    writing = Writing(TEXT, words(told.tokens, told.offsets))
-    assert writing.question([word for word, _ in words(asked.tokens, asked.offsets)]) == question

@@ -211,7 +211,7 @@ def asked(
         if progress.step == 4:
             break
     with pytest.raises(KeyboardInterrupt):
-        maker(asking, more, Interrupting("asked: 16 of")).make(["asker", "asked"])
+        maker(asking, more, Interrupting("asked: questions drawn")).make(["asker", "asked"])
     assert not more.asked.exists()
     maker(asking, more, Interrupting()).make(["material", "teacher", "asker", "asked", "student", "export"])
     return more

@@ -3,7 +3,7 @@
     python -m wherefrom.train.asked_squad ASKED.safetensors DATA TOKENIZER.json OUT.json [--ten-passages DIR]
 
 DATA is the folder of datasets; with that of the ten-passage set also those about passages that were retrieved for
-training questions. A question's words are written as its paragraph writes them.
+training questions. A question's names are written as its paragraph writes them (`write.spelling`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import argparse
 import json
 import sys
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,20 +28,14 @@ from wherefrom.data.examples import whole
 from wherefrom.durable import write_text
 from wherefrom.errors import WherefromError
 from wherefrom.runtime.weights import unbounded
-from wherefrom.text import Span, sentences
 from wherefrom.train.reader_data import MOST_PASSAGE_TOKENS, SOURCES, rows_of
 from wherefrom.types import Passage
+from wherefrom.write.spelling import Piece, spelled
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 _BATCH = 256  # texts that are tokenised together
-_PIECE = "##"  # begins a token that goes on with a word
-_CLOSING = frozenset(".,;:!?)]}%’”…")  # nothing between these and what stands before
-_OPENING = frozenset("([{$£€¥#‘“")  # nothing between these and what follows
-_JOINING = frozenset("'-–/@_’")  # nothing on either side
-_NUMBERS = frozenset(".,:")  # nothing behind these either, between numbers
-_QUOTE = '"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +70,10 @@ def write(
     from tokenizers import Tokenizer
 
     tokenizer = unbounded(Tokenizer.from_file(str(tokenizer_file)))
-    paragraphs_known = _paragraphs(data)
+    known = _paragraphs(data)
     if ten_passages is not None:
-        paragraphs_known += _retrieved(ten_passages, {paragraph.passage.text for paragraph in paragraphs_known})
-    about = list(_matched(asked_questions(asked), paragraphs_known, tokenizer))
+        known += _retrieved(ten_passages, {paragraph.passage.text for paragraph in known})
+    about = list(_matched(asked_questions(asked), known, tokenizer))
     report(f"{sum(len(paragraph.questions) for paragraph, _ in about):,} questions about {len(about):,} paragraphs")
     articles: list[dict[str, Any]] = []
     kept = paragraphs = 0
@@ -160,87 +154,13 @@ def _matched(
 def _questions(paragraph: _Paragraph, encoding: Encoding, tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
     """The questions about a paragraph, each with its answer."""
     text, known = paragraph.passage.text, set(paragraph.known)
-    writing = Writing(text, words(encoding.tokens, encoding.offsets))
     for tokens, first, last in paragraph.questions:
-        pieces = [tokenizer.id_to_token(int(token)) or "" for token in tokens]
-        question = writing.question([word for word, _ in words(pieces, [(0, 0)] * len(pieces))])
+        pieces = [Piece(tokenizer.id_to_token(int(token)) or "") for token in tokens]
+        question = "".join(word.space + word.text for word in spelled(pieces, "", [paragraph.passage], sentence=True))
         start, end = encoding.offsets[first][0], encoding.offsets[last][1]
         if _plain(question) and _plain(question) not in known and start < end:
             known.add(_plain(question))
             yield {"question": question, "answers": [{"text": text[start:end], "answer_start": start}]}
-
-
-def words(pieces: Sequence[str], places: Sequence[Span]) -> list[tuple[str, Span]]:
-    """Wordpieces put together, with their characters."""
-    found: list[tuple[str, Span]] = []
-    for piece, (start, end) in zip(pieces, places, strict=True):
-        if piece.startswith(_PIECE) and len(piece) > len(_PIECE) and found:
-            word, (begin, _) = found[-1]
-            found[-1] = (word + piece.removeprefix(_PIECE), (begin, end))
-        else:
-            found.append((piece, (start, end)))
-    return found
-
-
-class Writing:
-    """How a paragraph writes words that the tokenizer made small, and which it writes without space between them."""
-
-    def __init__(self, text: str, told: Sequence[tuple[str, Span]]) -> None:
-        """`told` are its words as the tokenizer has them, with their characters."""
-        begins = {_first_letter(text, start, end) for start, end in sentences(text)}
-        self._small: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._capital: defaultdict[str, Counter[str]] = defaultdict(Counter)  # inside sentences
-        self._spaced: dict[tuple[str, str], bool] = {}  # of neighbours
-        for word, (start, end) in told:
-            written = text[start:end]
-            if written == written.lower():
-                self._small[word][written] += 1
-            elif start not in begins:
-                self._capital[word][written] += 1
-        for (one, (_, end)), (other, (start, _)) in pairwise(told):
-            self._spaced.setdefault((one, other), start > end)
-
-    def word(self, word: str) -> str:
-        """A word with capitals and accents: small if the paragraph has it small anywhere."""
-        for forms in (self._small, self._capital):
-            if word in forms:
-                return forms[word].most_common(1)[0][0]
-        return word
-
-    def question(self, asked: Sequence[str]) -> str:
-        """Words as a sentence."""
-        written: list[str] = []
-        quoted = False
-        for number, word in enumerate(asked):
-            before = asked[number - 1] if number else ""
-            after = asked[number + 1] if number + 1 < len(asked) else ""
-            space = bool(before) and self._apart(asked[number - 2] if number > 1 else "", before, word, quoted)
-            quoted ^= word == _QUOTE
-            initial = len(word) == 1 and "." in (before, after)  # U.S., J. Smith
-            written.append(" " * space + (word.upper() if initial else self.word(word)))
-        said = "".join(written)
-        return said[:1].upper() + said[1:]
-
-    def _apart(self, earlier: str, before: str, word: str, quoted: bool) -> bool:
-        """Whether there is a space between two words; `quoted` is what stands between quotation marks."""
-        if _QUOTE in (before, word):
-            return not quoted and word not in _CLOSING
-        if before.isalnum() and word.isalnum():
-            return True
-        if (before, word) in self._spaced:
-            return self._spaced[before, word]
-        if before == "'" and earlier.endswith("s") and word.isalpha():
-            return word != "s"  # students' rights
-        if word in _CLOSING or word in _JOINING or before in _OPENING or before in _JOINING:
-            return False
-        if before == "." and len(earlier) == len(word) == 1:
-            return False  # U.S.
-        return not (before in _NUMBERS and earlier[-1:].isdigit() and word[:1].isdigit())
-
-
-def _first_letter(text: str, start: int, end: int) -> int:
-    """Where a sentence's first word begins, behind quotation marks and brackets."""
-    return next((place for place in range(start, end) if text[place].isalnum()), start)
 
 
 def _plain(question: str) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -36,7 +35,7 @@ from wherefrom.origin import file_hash
 from wherefrom.train.batching import LazyBatches, bucketed, moved
 from wherefrom.train.checkpoint import load_weights, saved_layers
 from wherefrom.train.loop import MODEL
-from wherefrom.train.progress import duration
+from wherefrom.train.progress import paced
 from wherefrom.train.reader import ASKED, SQUAD, Material
 from wherefrom.train.reader_run import STUDENT, TEACHER, own_tokens, run
 from wherefrom.train.seeds import seed_of
@@ -401,14 +400,13 @@ def write_asked(
     for network in (model, answering):
         network.to(place).eval()
     kept: list[tuple[int, int, NDArray[Any], int, int]] = []
-    drawn, begun = 0, time.monotonic()
+    drawn, report = 0, paced("questions drawn", say)
     for drawn, whole, some in ask(
         loaded, model, answering, None if known is None else known.to(place), place, task, settings
     ):
         kept += some
-        rate = drawn / max(time.monotonic() - begun, 1e-6)
-        left = duration((whole - drawn) / rate)
-        say(f"{drawn:,} of {whole:,} questions drawn, {len(kept):,} kept, {rate:,.0f}/s, {left} left")
+        report(drawn, whole)
+    say(f"{len(kept):,} of {drawn:,} questions kept")
     if not kept:
         raise SettingsError("no question was kept: the asker has not learned to ask, or asking.relevance is too high")
     facts = {**made_of(material, asker, teacher, settings), "drawn": drawn, "questions": len(kept)}

@@ -47,7 +47,16 @@ from wherefrom.train.errors import TrainingError
 from wherefrom.train.export_drqa import Bits, export_drqa
 from wherefrom.train.log import read_log
 from wherefrom.train.loop import LOG, MODEL, PROVENANCE
-from wherefrom.train.making import already_made, needed, put_in_place, read_json, run_stages, write_json
+from wherefrom.train.making import (
+    START,
+    already_made,
+    needed,
+    note_start,
+    put_in_place,
+    read_json,
+    run_stages,
+    write_json,
+)
 from wherefrom.train.progress import paced
 from wherefrom.train.provenance import versions
 from wherefrom.train.reader_make import reader_scores
@@ -56,7 +65,6 @@ from wherefrom.train.settings import LoopSettings
 Stage = Literal["material", "training", "export", "measure"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 DEFAULT = Path(__file__).parent / "recipes" / "drqa.toml"  # of the reader that comes with wherefrom: its first training
-START = "start.json"  # in a training's folder: where the weights that it goes on from come from
 ENCODER = "minilm"  # whose wordpieces have the vectors
 _LONGEST = 30  # tokens of an answer, as read.max_tokens has it; the weights say how many of them DrQA allows
 _REACH = 0.45  # root mean square of GloVe's numbers: neither kind of vector shall drown the other
@@ -227,10 +235,7 @@ class DrQAMaker:
         self._say(f"training: in {places.training} on {self._device}")
         recipe = Recipe(settings.network, settings.loop, settings.task)
         if places.start is not None:
-            places.training.mkdir(parents=True, exist_ok=True)
-            earlier = places.start.parent
-            told = {"training": read_json(earlier / PROVENANCE), "start": read_json(earlier / START)}
-            write_json(places.training / START, told)
+            note_start(places.training, places.start)
         drqa_run.run(places.material, places.training, recipe, self._device, teacher, places.start)
 
     def export(self) -> None:

@@ -13,8 +13,10 @@ from typing import Any, TypeVar
 from wherefrom.durable import remove_unfinished, write_text
 from wherefrom.origin import file_hash
 from wherefrom.train.errors import TrainingError
+from wherefrom.train.loop import PROVENANCE
 from wherefrom.train.progress import paced
 
+START = "start.json"  # in a training's folder: where the weights that it goes on from come from
 Stage = TypeVar("Stage", bound=str)
 BuildTenPassages = Callable[[Path, Path, Callable[[str, int, int], None]], object]
 """Makes the ten-passage set of a folder of datasets, in a folder; it reports split, done and total."""
@@ -47,6 +49,14 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+
+
+def note_start(training: Path, start: Path) -> None:
+    """Beside a training what is known of the weights that it goes on from, and of their own start."""
+    earlier = start.parent
+    told = {"training": read_json(earlier / PROVENANCE), "start": read_json(earlier / START)}
+    training.mkdir(parents=True, exist_ok=True)
+    write_json(training / START, told)
 
 
 def already_made(

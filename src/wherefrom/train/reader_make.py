@@ -44,9 +44,11 @@ from wherefrom.train.export import Precision, export_reader
 from wherefrom.train.judged import neural
 from wherefrom.train.loop import MODEL, PROVENANCE
 from wherefrom.train.making import (
+    START,
     BuildTenPassages,
     already_made,
     needed,
+    note_start,
     put_in_place,
     read_json,
     run_stages,
@@ -65,7 +67,6 @@ from wherefrom.types import Hit
 
 Stage = Literal["material", "teacher", "asker", "asked", "student", "export", "judge", "measure"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
-START = "start.json"  # in a student's folder: where the weights that it goes on from come from
 
 """Builds the ten-passage set: (folder of datasets, where it goes, report of split, done and total)."""
 
@@ -241,10 +242,8 @@ class ReaderMaker:
             )
         places.student.mkdir(parents=True, exist_ok=True)
         write_text(note, json.dumps({"sha256": taught_by}) + "\n")
-        if places.start is not None:  # what is known of the student that this one goes on from, and of its own start
-            earlier = places.start.parent
-            told = {"training": read_json(earlier / PROVENANCE), "start": read_json(earlier / START)}
-            write_json(places.student / START, told)
+        if places.start is not None:
+            note_start(places.student, places.start)
         material = self._learnt_from()
         data = [file_hash(path) for path in (material, places.start) if path is not None]
         self._train(
