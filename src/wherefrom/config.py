@@ -100,6 +100,7 @@ class ReadSettings:
     max_tokens: int = 30  # of a span; answers are rarely longer than 20 words
     relevance: float = 0.5  # span: weight of the passage's log relevance beside the span's log probability
     span_score: Literal["exp", "softmax"] = "exp"  # drqa: raw, comparable between passages; softmax: inside each one
+    brevity: bool = True  # prefer shorter spans as much as the weights say; start and end are chosen apart
 
     def __post_init__(self) -> None:
         _positive("read", self, "candidates", "max_tokens")

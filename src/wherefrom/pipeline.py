@@ -272,7 +272,7 @@ def _span_reader(settings: Settings, network: _Network) -> Reader:
     from wherefrom.read.span import SpanReader
 
     read = settings.read
-    return SpanReader(network.session, read.candidates, read.max_tokens, read.relevance)
+    return SpanReader(network.session, read.candidates, read.max_tokens, read.relevance, read.brevity)
 
 
 def _drqa_reader(settings: Settings, network: _Network) -> Reader:
@@ -281,7 +281,7 @@ def _drqa_reader(settings: Settings, network: _Network) -> Reader:
 
     read = settings.read
     tagger = Tagger(network.tagger)
-    return DrQAReader(network.drqa, tagger, POS, NER, read.candidates, read.max_tokens, read.span_score)
+    return DrQAReader(network.drqa, tagger, POS, NER, read.candidates, read.max_tokens, read.span_score, read.brevity)
 
 
 _Reranking = tuple[Reranker | None, tuple[Path, ...]]  # a re-ranker and the folders of its weights

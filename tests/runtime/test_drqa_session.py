@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +22,11 @@ import torch
 from contracts.stages import ReaderContract
 from runtime import tiny_drqa_weights
 from train import tiny_drqa
+from wherefrom.config import resolve
 from wherefrom.data.examples import whole
 from wherefrom.features.tokens import tokens
 from wherefrom.networks.drqa import DrQANetwork
+from wherefrom.pipeline import build
 from wherefrom.read.drqa import DrQAReader, SpanScore, one_hot
 from wherefrom.runtime.drqa import DrQASession, Pair, WordVectors
 from wherefrom.runtime.weights import Weights, WeightsError
@@ -30,7 +34,7 @@ from wherefrom.stages import Reader
 from wherefrom.train.drqa import Material
 from wherefrom.train.drqa_data import NER, POS
 from wherefrom.train.export_drqa import eight_bits, export_drqa, to_onnx
-from wherefrom.types import Hit, Passage, Question
+from wherefrom.types import Candidate, Hit, Passage, Question
 
 SWITCHES = ("exact", "pos", "ner", "tf", "align", "concat_layers", "bidirectional")
 
@@ -211,6 +215,50 @@ def test_softmax_normalises_inside_each_passage(written: tuple[Path, DrQANetwork
     for name in "ab":
         orders = [[(c.start, c.end) for c in rows if c.passage.id == name] for rows in (found, plain)]
         assert orders[0] == orders[1]
+
+
+@pytest.mark.parametrize("span_score", ["exp", "softmax"])
+def test_the_weights_say_how_much_shorter_spans_are_preferred(
+    written: tuple[Path, DrQANetwork, Path], tmp_path: Path, span_score: SpanScore
+) -> None:
+    folder = tmp_path / "brief"
+    shutil.copytree(written[0], folder)
+    (folder / "settings.toml").write_text("brevity = 3.0\n" + (written[0] / "settings.toml").read_text())
+    hits = [[Hit(whole("a", "Red boats sail to the old bay."), 1.0), Hit(whole("b", "One boat."), 1.0)]]
+
+    def read(name: Path, brevity: bool = True) -> list[Candidate]:
+        session = DrQASession(Weights(name), 2)
+        made = DrQAReader(session, ByRule(), ByRule.pos, ByRule.ner, 99, 30, span_score, brevity)
+        return made.read([Question("1", "Which?")], hits)[0]
+
+    plain, brief = read(written[0]), read(folder)
+    assert read(folder, brevity=False) == plain
+    before = {(c.passage.id, c.start, c.end): c for c in plain}
+    assert len(brief) == len(plain) == 36 + 6  # all spans of eight tokens and of three
+    for candidate in brief:
+        old = before[candidate.passage.id, candidate.start, candidate.end]
+        assert candidate.features["span"] == old.features["span"] == old.score
+        assert candidate.features["tokens"] == len(tokens(candidate.text))
+        less = 3.0 * math.log(candidate.features["tokens"])
+        assert candidate.features["read"] == candidate.score == pytest.approx(old.score - less, abs=1e-4)
+    assert [c.score for c in brief] == sorted((c.score for c in brief), reverse=True)
+    assert [c.features["span_rank"] for c in brief] == list(range(1, 43))
+    assert [c.text for c in brief] != [c.text for c in plain]
+
+
+def test_the_switch_reaches_the_reader(written: tuple[Path, DrQANetwork, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "brief"
+    shutil.copytree(written[0], folder)
+    (folder / "settings.toml").write_text("brevity = 3.0\n" + (written[0] / "settings.toml").read_text())
+    scores = []
+    for switch in ("true", "false"):
+        chosen = ["read.kind=drqa", f"runtime.drqa={folder}", f"read.brevity={switch}"]
+        (found,) = build(resolve(overrides=chosen), None).reader.read(
+            [Question("1", "Which?")], [[Hit(whole("a", "Red boats sail."), 1.0)]]
+        )
+        scores.append([c.score == c.features["span"] for c in found if c.features["tokens"] > 1])
+    assert scores[0] == [False] * 6
+    assert scores[1] == [True] * 6
 
 
 def test_tags_are_matched_by_name() -> None:

@@ -24,6 +24,7 @@ from wherefrom import Library
 from wherefrom.config import resolve
 from wherefrom.features.overlap import Stems
 from wherefrom.judge.calibrated import NAMES, CalibratedJudge, between, features
+from wherefrom.pipeline import build
 from wherefrom.rank.reader import ReaderRanker
 from wherefrom.read.span import SpanReader, best_spans, paragraphs
 from wherefrom.runtime.reader import ReaderSession, Reading
@@ -153,6 +154,59 @@ def test_the_best_of_many_spans_are_those_of_a_full_sort() -> None:
         spans = [(first, last) for first in range(40) for last in range(first, min(first + 6, 40))]
         ordered = sorted(spans, key=lambda span: (-(start[span[0]] + end[span[1]]), span))
         assert [span[:2] for span in best_spans(start, end, 6, 5)] == ordered[:5]
+
+
+@pytest.mark.parametrize("brevity", [0.4, 1.5])
+def test_shorter_spans_are_preferred_as_trying_all_says(brevity: float) -> None:
+    chance = numpy.random.default_rng(8)
+    paragraph = numpy.repeat([0, 1, 2], [9, 1, 15])
+    for _ in range(50):
+        start, end = chance.normal(size=(2, 25)).astype(numpy.float32)
+        start[3] = end[7] = -numpy.inf  # tokens that no window has read
+        wanted = {
+            (first, last): float(start[first] + end[last]) - brevity * math.log(last - first + 1)
+            for first in range(25)
+            for last in range(first, min(first + 6, 25))
+            if paragraph[first] == paragraph[last] and first != 3 and last != 7
+        }
+        ordered = sorted(wanted, key=lambda span: -wanted[span])
+        for n in (1, 5, 999):
+            found = best_spans(start, end, 6, n, paragraph, brevity)
+            assert [span[:2] for span in found] == ordered[:n]
+            assert [span[2] for span in found] == pytest.approx([wanted[span] for span in ordered[:n]], abs=1e-5)
+
+
+def test_equal_spans_stay_in_order_where_shorter_ones_are_preferred() -> None:
+    nothing = numpy.zeros(3, numpy.float32)
+    found = best_spans(nothing, nothing, 2, 9, brevity=1.0)
+    assert [span[:2] for span in found] == [(0, 0), (1, 1), (2, 2), (0, 1), (1, 2)]
+    assert [span[2] for span in found] == pytest.approx([0, 0, 0, -math.log(2), -math.log(2)])
+
+
+def test_the_weights_say_how_much_and_the_settings_whether(weights: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "brief"
+    shutil.copytree(weights, folder)
+    (folder / "settings.toml").write_text("brevity = 2.0\n" + (weights / "settings.toml").read_text())
+    hits = [[Hit(passage("p#0", "the boats of the bay sail at dawn"), 1.0), Hit(passage("q#0", "boats"), 1.0)]]
+
+    def read(name: Path, switch: str) -> list[Candidate]:
+        chosen = [f"runtime.reader={name}", f"read.brevity={switch}", "read.candidates=900", "rerank.kind=none"]
+        (found,) = build(resolve(overrides=chosen), None).reader.read([Question("", "when?")], hits)
+        return found
+
+    plain, brief = read(weights, "true"), read(folder, "true")
+    assert read(folder, "false") == plain  # the same scores, features and order
+    assert all(c.features["read"] == c.score for c in plain)
+    before = {(c.passage.id, c.start, c.end): c for c in plain}
+    assert len(brief) == len(plain)
+    for candidate in brief:
+        old = before[candidate.passage.id, candidate.start, candidate.end]
+        assert candidate.features["span"] == old.features["span"]
+        assert candidate.features["tokens"] == len(candidate.text.replace(" ", ""))  # letters are tokens here
+        less = 2.0 * math.log(candidate.features["tokens"])
+        assert candidate.features["read"] == candidate.score == pytest.approx(old.score - less, abs=1e-4)
+    assert [c.score for c in brief] == sorted((c.score for c in brief), reverse=True)
+    assert [c.text for c in brief] != [c.text for c in plain]
 
 
 def test_many_threads_read_what_one_does(weights: Path) -> None:

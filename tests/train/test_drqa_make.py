@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -170,6 +171,37 @@ def test_a_training_goes_on_from_an_earlier_one(inputs: Path, tmp_path: Path) ->
     assert "start" not in json.loads((first / "weights" / "provenance.json").read_text())
 
 
+def test_how_much_shorter_spans_are_preferred_is_shipped_with_the_weights(inputs: Path, tmp_path: Path) -> None:
+    maker(inputs, tmp_path, []).make()
+    assert "brevity" not in (tmp_path / "weights" / "settings.toml").read_text()
+    before = json.loads((tmp_path / "weights" / "provenance.json").read_text())
+    assert list(before["made_of"]) == ["training", "most_words"]
+    places = Places(inputs / "data", tmp_path, inputs / "glove.txt", inputs / "pretrained")
+    (tmp_path / "brief.toml").write_text(SETTINGS + "[export]\nbrevity = 0.5\n")
+    brief = make_settings(tmp_path / "brief.toml")
+    said: list[str] = []
+    brief_maker = DrQAMaker(brief, places, "cpu", said.append, tiny_drqa.tagging, tiny_inputs.present)
+    brief_maker.export()
+    assert tomllib.loads((tmp_path / "weights" / "settings.toml").read_text())["brevity"] == 0.5
+    provenance = json.loads((tmp_path / "weights" / "provenance.json").read_text())
+    assert provenance["made_of"] == {**before["made_of"], "brevity": 0.5}
+    assert provenance["files"]["model.onnx"] == before["files"]["model.onnx"]
+    assert provenance["squad, valid"] == {}  # measured without it
+    brief_maker.export()
+    assert said[-1] == "export: already made"
+    brief_maker.measure()
+    provenance = json.loads((tmp_path / "weights" / "provenance.json").read_text())
+    assert provenance["squad, valid"]["brevity"] == 0.5
+    assert provenance["squad, valid"]["questions"] == 3
+
+
+@pytest.mark.parametrize("brevity", ["-0.1", "nan", "inf"])
+def test_longer_spans_are_never_preferred(tmp_path: Path, brevity: str) -> None:
+    (tmp_path / "long.toml").write_text(f"[export]\nbrevity = {brevity}\n")
+    with pytest.raises(SettingsError, match=r"export\.brevity must be 0 or above, not"):
+        make_settings(tmp_path / "long.toml")
+
+
 @pytest.mark.parametrize("name", ["drqa.toml", "drqa-again.toml"])
 def test_the_recipes_are_those_of_the_shipped_trainings(name: str) -> None:
     settings = make_settings(DEFAULT.with_name(name))
@@ -182,6 +214,9 @@ def test_the_recipes_are_those_of_the_shipped_trainings(name: str) -> None:
         told.pop("checkpoint_every")  # touches nothing that is learnt
     assert ours == theirs
     assert settings.export.bits == shipped["made_of"]["bits"]
+    if name == "drqa-again.toml":
+        written = tomllib.loads((SHIPPED / "drqa" / "settings.toml").read_text())
+        assert settings.export.brevity == shipped["made_of"]["brevity"] == written["brevity"]
 
 
 # Distant supervision -------------------------------------------------------------------------------------------------

@@ -133,6 +133,30 @@ def test_what_is_finished_is_skipped(made: Interrupting, settings: ReaderSetting
     assert before == {file: file.stat().st_mtime_ns for file in before}
 
 
+def test_how_much_shorter_spans_are_preferred_is_shipped_with_the_weights(
+    made: Interrupting, settings: ReaderSettings, places: Places, tmp_path: Path
+) -> None:
+    assert "brevity" not in (places.weights / "settings.toml").read_text()
+    brief = Places(places.data, tmp_path / "out", places.ten_passages, places.pretrained)
+    shutil.copytree(places.out, brief.out)
+    before = json.loads((brief.weights / "provenance.json").read_text())
+    chosen = replace(settings, export=replace(settings.export, brevity=0.5))
+    said = Interrupting()
+    maker(chosen, brief, said).make(["export"])
+    for folder, precision in ((brief.weights, "int8"), (brief.fp32, "fp32")):
+        assert f"export: {precision}" in said
+        assert tomllib.loads((folder / "settings.toml").read_text())["brevity"] == 0.5
+        assert json.loads((folder / "provenance.json").read_text())["made_of"]["brevity"] == 0.5
+    provenance = json.loads((brief.weights / "provenance.json").read_text())
+    assert provenance["files"]["model.onnx"] == before["files"]["model.onnx"]
+    assert before["squad, valid"]
+    assert provenance["squad, valid"] == {}  # measured without it
+    maker(chosen, brief, said).make(["export", "measure"])
+    assert {"export: int8 already made", "export: fp32 already made"} <= set(said)
+    assert json.loads((brief.out / "squad.json").read_text())["made_of"]["brevity"] == 0.5
+    assert json.loads((brief.weights / "provenance.json").read_text())["squad, valid"]
+
+
 def test_a_deeper_student_goes_on_from_an_earlier_one(
     made: Interrupting, settings: ReaderSettings, places: Places, tmp_path: Path
 ) -> None:
@@ -417,6 +441,7 @@ def test_the_recipe_with_asked_questions_is_that_of_its_saved_training() -> None
         ("[asking]\nagain = 'twice'", r"asking\.again must be a whole number"),
         ("[export]\ntable_bits = 2", r"export\.table_bits must be one of 4, 8"),
         ("[export]\nprecision = 'int4'", r"export\.precision must be one of fp32, int8"),
+        ("[export]\nbrevity = -0.1", r"export\.brevity must be 0 or above, not -0\.1"),
         ("[judge]\nquestions = -1", r"judge\.questions"),
         ("[student.loop\n", "is not TOML"),
     ],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from wherefrom.features.forms import Form, exact_match, forms, term_frequency
 from wherefrom.features.tokens import tokens
-from wherefrom.read.span import best_spans, log_sum_exp, paragraphs
+from wherefrom.read.span import best_spans, brevity_of, log_sum_exp, paragraphs
 from wherefrom.runtime.drqa import DrQASession, Logits, Pair
 from wherefrom.types import Candidate, Hit, Question
 
@@ -42,7 +42,8 @@ class DrQAReader:
     """The best spans over all passages.
 
     Score exp: start + end logit, the log of DrQA's unnormalised exp; it compares passages. softmax: log P(start) +
-    log P(end) inside each passage. Ties go to the earlier passage, the shorter span, then the earlier one.
+    log P(end) inside each passage. With `brevity` shorter spans are preferred, as much as the weights say; the feature
+    `span` is without that. Ties go to the earlier passage, the shorter span, then the earlier one.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class DrQAReader:
         candidates: int,
         max_tokens: int,
         span_score: SpanScore = "exp",
+        brevity: bool = True,
     ) -> None:
         """`pos` and `ner` are the names of the tagger's numbers."""
         self._session = session
@@ -62,6 +64,7 @@ class DrQAReader:
         self._candidates = candidates
         self._max_tokens = max_tokens
         self._span_score = span_score
+        self._brevity = brevity
 
     def read(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Candidate]]:
         texts = list(dict.fromkeys(hit.passage.text for found in hits for hit in found))
@@ -105,7 +108,9 @@ class DrQAReader:
         return Pair([form.small for form in asked], [form.small for form in passage], features)
 
     def _read_one(self, hits: Sequence[Hit], logits: Sequence[Logits]) -> list[Candidate]:
-        longest = min(self._max_tokens, int(self._session.weights.settings["max_span"]))
+        weights = self._session.weights
+        longest = min(self._max_tokens, int(weights.settings["max_span"]))
+        brevity = brevity_of(weights) if self._brevity else 0.0
         found: dict[tuple[str, int, int], tuple[tuple[float, int, int, int], Candidate]] = {}
         for place, (hit, read) in enumerate(zip(hits, logits, strict=True)):
             if not len(read.start) or read.start.max() == float("-inf"):
@@ -115,13 +120,14 @@ class DrQAReader:
             if self._span_score == "softmax":
                 shift = log_sum_exp(read.start) + log_sum_exp(read.end)
             paragraph = paragraphs(hit.passage.text, spans)
-            for first, last, score in best_spans(read.start, read.end, longest, self._candidates, paragraph):
+            best_here = best_spans(read.start, read.end, longest, self._candidates, paragraph, brevity)
+            for first, last, preferred in best_here:
                 start, end = spans[first][0], spans[last][1]
-                span = score - shift
-                features = {**hit.features, "span": span, "read": span}
-                candidate = Candidate(hit.passage.text[start:end], hit.passage, start, end, span, features)
+                span, score = float(read.start[first] + read.end[last]) - shift, preferred - shift
+                features = {**hit.features, "span": span, "tokens": float(last - first + 1), "read": score}
+                candidate = Candidate(hit.passage.text[start:end], hit.passage, start, end, score, features)
                 key = (hit.passage.document_id, hit.passage.start + start, hit.passage.start + end)
-                order = (-span, place, last - first, first)
+                order = (-score, place, last - first, first)
                 if key not in found or order < found[key][0]:  # neighbouring passages may share it
                     found[key] = (order, candidate)
         best = [candidate for _, candidate in sorted(found.values(), key=lambda row: row[0])][: self._candidates]

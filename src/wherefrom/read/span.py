@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wherefrom.runtime.reader import ReaderSession, Reading
+from wherefrom.runtime.weights import Weights
 from wherefrom.text import Span
 from wherefrom.types import Candidate, Hit, Question
 
@@ -24,13 +25,19 @@ _SHARE = 4  # ... and a quarter of the candidates asked for: of 40 candidates a 
 
 
 class SpanReader:
-    """The best spans of the passages: log P(start) + log P(end), and a share of the passage's log relevance."""
+    """The best spans of the passages: log P(start) + log P(end), and a share of the passage's log relevance.
 
-    def __init__(self, session: ReaderSession, candidates: int, max_tokens: int, relevance: float) -> None:
+    With `brevity` shorter spans are preferred, as much as the weights say. The feature `span` is without that.
+    """
+
+    def __init__(
+        self, session: ReaderSession, candidates: int, max_tokens: int, relevance: float, brevity: bool = True
+    ) -> None:
         self._session = session
         self._candidates = candidates
         self._max_tokens = max_tokens
         self._relevance = relevance
+        self._brevity = brevity
 
     def read(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Candidate]]:
         readings = self._session.read(
@@ -49,14 +56,22 @@ class SpanReader:
         relevances = numpy.array([reading.relevance for _, reading in filled])
         relevances = relevances - log_sum_exp(relevances)
         each = max(_EACH, self._candidates // _SHARE, -(-self._candidates // len(filled)))
+        brevity = brevity_of(self._session.weights) if self._brevity else 0.0
         found: dict[tuple[str, int, int], Candidate] = {}
         for (hit, reading), relevance in zip(filled, relevances, strict=True):
             paragraph = paragraphs(hit.passage.text, reading.spans)
-            for first, last, logits in best_spans(reading.start, reading.end, self._max_tokens, each, paragraph):
+            spans = best_spans(reading.start, reading.end, self._max_tokens, each, paragraph, brevity)
+            for first, last, preferred in spans:
                 start, end = int(reading.spans[first, 0]), int(reading.spans[last, 1])
-                span = logits - all_starts - all_ends
-                score = span + self._relevance * float(relevance)
-                features = {**hit.features, "span": span, "relevance": reading.relevance, "read": score}
+                span = float(reading.start[first] + reading.end[last]) - all_starts - all_ends
+                score = preferred - all_starts - all_ends + self._relevance * float(relevance)
+                features = {
+                    **hit.features,
+                    "span": span,
+                    "tokens": float(last - first + 1),
+                    "relevance": reading.relevance,
+                    "read": score,
+                }
                 text = hit.passage.text[start:end]
                 place = (hit.passage.document_id, hit.passage.start + start, hit.passage.start + end)
                 if text.strip() and (place not in found or found[place].score < score):
@@ -71,9 +86,11 @@ def best_spans(
     max_tokens: int,
     n: int,
     paragraph: NDArray[numpy.int64] | None = None,
+    brevity: float = 0.0,
 ) -> list[tuple[int, int, float]]:
-    """The n spans (first, last, start + end logit) of at most `max_tokens` tokens; ties to the earlier and shorter.
+    """The n best spans (first, last, score) of at most `max_tokens` tokens; ties to the earlier and shorter.
 
+    Score: start + end logit - brevity * log(tokens). Start and end are chosen apart, which makes spans too long.
     `paragraph`: which one each token is in; a span stays in one.
     """
     import numpy
@@ -82,6 +99,8 @@ def best_spans(
     wide = min(max_tokens, length)
     padded = numpy.concatenate([end, numpy.full(wide - 1, -numpy.inf, end.dtype)])
     scores = start[:, None] + numpy.lib.stride_tricks.sliding_window_view(padded, wide)  # (length, wide)
+    if brevity:
+        scores = scores - (brevity * numpy.log(numpy.arange(1, wide + 1))).astype(scores.dtype)
     if paragraph is not None:
         beyond = numpy.concatenate([paragraph, numpy.full(wide - 1, -1, paragraph.dtype)])
         same = numpy.lib.stride_tricks.sliding_window_view(beyond, wide) == paragraph[:, None]
@@ -96,6 +115,11 @@ def best_spans(
         for place in kept
         if numpy.isfinite(flat[place])
     ]
+
+
+def brevity_of(weights: Weights) -> float:
+    """How much shorter spans are to be preferred; weights that say nothing prefer none."""
+    return float(weights.settings.get("brevity", 0.0))
 
 
 def paragraphs(text: str, spans: Sequence[Span] | NDArray[numpy.int32]) -> NDArray[numpy.int64] | None:

@@ -12,6 +12,7 @@ goes on where it was interrupted.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,6 +86,11 @@ class ExportSettings:
 
     most_words: int = 80_000  # that keep GloVe's vector, 100 bytes each; all others have their pieces
     bits: Bits = 16  # of the network's weights; 8 leave room for a wider one
+    brevity: float = 0.0  # how much shorter spans are preferred: times log(tokens); `bench.brevity` finds it
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.brevity < math.inf:
+            raise SettingsError(f"export.brevity must be 0 or above, not {self.brevity}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +248,11 @@ class DrQAMaker:
         """The network for run time."""
         places, settings = self._places, self._settings
         trained = needed(places.training / MODEL, "training")
-        made_of = {"training": file_hash(trained), "most_words": settings.export.most_words}
+        made_of: dict[str, Any] = {"training": file_hash(trained), "most_words": settings.export.most_words}
         if settings.export.bits != 16:
             made_of["bits"] = settings.export.bits
+        if settings.export.brevity:
+            made_of["brevity"] = settings.export.brevity
         if read_json(places.weights / PROVENANCE).get("made_of") == made_of:
             self._say("export: already made")
             return
@@ -254,6 +262,7 @@ class DrQAMaker:
             export_drqa(
                 trained, places.material, tokenizer, fresh, DrQASettings(**task["network"]), task["vectors"],
                 {"made_of": made_of}, settings.export.most_words, task["max_span"], settings.export.bits,
+                settings.export.brevity,
             )  # fmt: skip
         self._write_provenance()
         self._say(f"export: {sum(file.stat().st_size for file in places.weights.iterdir()) / 1e6:.1f} MB")
@@ -275,7 +284,7 @@ class DrQAMaker:
             name: reader_scores(reader, spread, paced(f"measure, {name}", self._say))
             for name, reader in readers.items()
         }
-        found = {"weights": file_hash(places.weights / "model.onnx"), "questions": count, **figures}
+        found = {**self._measured_of(), "questions": count, **figures}
         write_text(places.out / "squad.json", json.dumps(found, indent=2) + "\n")
         self._write_provenance()
         for name, scores in figures.items():
@@ -309,13 +318,19 @@ class DrQAMaker:
         chosen = {"read": {"kind": "drqa"}, "runtime": {"drqa": drqa, "tagger": tagger, "threads": threads}}
         return build(updated(Settings(), chosen), None).reader
 
+    def _measured_of(self) -> dict[str, Any]:
+        """What figures depend on."""
+        made_of = read_json(self._places.weights / PROVENANCE)["made_of"]
+        preferred = {name: value for name, value in made_of.items() if name == "brevity"}
+        return {"weights": file_hash(self._places.weights / "model.onnx"), **preferred}
+
     def _write_provenance(self) -> None:
         """All that is known so far of where the weights come from."""
         places = self._places
         before = read_json(places.weights / PROVENANCE)
         commit, changed = commit_of()
         measured = read_json(places.out / "squad.json")
-        if measured.get("weights") != file_hash(places.weights / "model.onnx"):
+        if {name: measured[name] for name in ("weights", "brevity") if name in measured} != self._measured_of():
             measured = {}  # of an earlier network
         minilm = pretrained.INPUTS[ENCODER]
         provenance = {

@@ -33,6 +33,7 @@ def export_reader(
     settings: ReaderTaskSettings | None = None,
     precision: Precision = "int8",
     table_bits: TableBits = 8,
+    brevity: float = 0.0,
 ) -> None:
     """Write `model.onnx`, `tokenizer.json`, `settings.toml` and `provenance.json` into `out`."""
     settings = settings or ReaderTaskSettings()
@@ -54,6 +55,7 @@ def export_reader(
         "classify": settings.classify,
         "separate": settings.separate,
         "padding": settings.padding,
+        **({"brevity": brevity} if brevity else {}),
         "precision": precision,
         "encoder": {name: value for name, value in asdict(encoder).items() if value is not None},
     }

@@ -42,6 +42,7 @@ def export_drqa(
     most_words: int = 80_000,
     max_span: int = 15,
     bits: Bits = 16,
+    brevity: float = 0.0,
 ) -> None:
     """Write a folder that `runtime.drqa` reads; GloVe's vectors are kept for the `most_words` commonest words."""
     model = DrQANetwork(network)
@@ -63,6 +64,7 @@ def export_drqa(
     shutil.copyfile(tokenizer, out / "tokenizer.json")
     settings = {
         "max_span": max_span,
+        **({"brevity": brevity} if brevity else {}),
         "vectors": vectors,
         "pos": list(about["pos"]),
         "ner": list(about["ner"]),

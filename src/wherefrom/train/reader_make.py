@@ -259,9 +259,11 @@ class ReaderMaker:
         student = file_hash(needed(places.student / MODEL, "student"))
         exported: tuple[tuple[Path, Precision], ...] = ((places.weights, chosen), (places.fp32, "fp32"))
         for folder, precision in exported:
-            made_of = {"student": student, "precision": precision}
+            made_of: dict[str, Any] = {"student": student, "precision": precision}
             if precision == "int8" and self._settings.export.table_bits != 8:
                 made_of["table_bits"] = str(self._settings.export.table_bits)
+            if self._settings.export.brevity:
+                made_of["brevity"] = self._settings.export.brevity
             if read_json(folder / PROVENANCE).get("made_of") == made_of:
                 self._say(f"export: {precision} already made")
                 continue
@@ -291,10 +293,11 @@ class ReaderMaker:
         file = places.out / "squad.json"
         folders = {self._settings.export.precision: places.weights, "fp32": places.fp32}
         models = {name: file_hash(needed(path / "model.onnx", "export")) for name, path in folders.items()}
-        made_of = {
+        made_of: dict[str, Any] = {
             "data": file_hash(split_file(places.data / "squad", "valid", squad.FILES)),
             "models": models,
             "questions": settings.questions,
+            **_brevity(read_json(places.weights / PROVENANCE)["made_of"]),
         }
         found = read_json(file)
         if found.get("made_of") != made_of:
@@ -381,6 +384,7 @@ class ReaderMaker:
                 self._settings.student.task,
                 precision,
                 self._settings.export.table_bits,
+                self._settings.export.brevity,
             )
 
     def _write_provenance(self) -> None:
@@ -391,8 +395,9 @@ class ReaderMaker:
         judge = read_json(places.weights / calibrate.JUDGE)
         figures = ("questions", "answerable_f1", "answerable_f1 at 0.5", "ece", "aurc")
         measured = read_json(places.out / "squad.json")
-        precision, models = self._settings.export.precision, measured.get("made_of", {}).get("models", {})
-        if models.get(precision) != file_hash(places.weights / "model.onnx"):
+        of = measured.get("made_of", {})
+        same = of.get("models", {}).get(self._settings.export.precision) == file_hash(places.weights / "model.onnx")
+        if not same or _brevity(of) != _brevity(before["made_of"]):
             measured = {}  # of an earlier network
         files = {file.name: file_hash(file) for file in sorted(places.weights.iterdir()) if file.name != PROVENANCE}
         ten_passages = read_json(places.ten_passages / "ten-passages.json")
@@ -482,6 +487,11 @@ def _data_files(data: Path) -> list[Path]:
     if not articles:
         raise WherefromError(f"{data / 'wikipedia'} holds no *.txt, *.txt.gz or *.txt.xz of WikiExtractor's form")
     return files + articles
+
+
+def _brevity(made_of: Mapping[str, Any]) -> dict[str, Any]:
+    """How much shorter spans were preferred, where they were."""
+    return {name: value for name, value in made_of.items() if name == "brevity"}
 
 
 @contextmanager

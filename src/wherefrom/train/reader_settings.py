@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,11 @@ class ExportSettings:
 
     precision: Precision = "int8"  # a quarter of the size of fp32 and twice as fast
     table_bits: TableBits = 8  # of a word's vector; 4 leave room for three more layers
+    brevity: float = 0.0  # how much shorter spans are preferred: times log(tokens); `bench.brevity` finds it
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.brevity < math.inf:
+            raise SettingsError(f"export.brevity must be 0 or above, not {self.brevity}")
 
 
 @dataclass(frozen=True, slots=True)
