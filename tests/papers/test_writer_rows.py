@@ -165,11 +165,15 @@ def test_stories_are_scored_by_their_own_measures(work: Path) -> None:
     story["valid"] = True
     with gzip.open(texts, "wt") as file:
         file.writelines(json.dumps(each) + "\n" for each in lines)
-    copied_in(work, "masque", "nqa.toml", [line("narrative", story["example"], "the gold")])
+    said = [("narrative", "the gold"), ("narrative in sentences", "the")]
+    copied_in(work, "masque", "nqa.toml", [line(asked, story["example"], text) for asked, text in said])
     found = outcome("masque", "t5-masque-nqa", work).metrics
     assert (found["rouge_l"], found["bleu_1"]) == (pytest.approx(1.0), pytest.approx(1.0))
     assert found["meteor"] == pytest.approx(1 - 0.5 / 8)  # two words in one chunk
     assert set(found) == {"bleu_1", "bleu_4", "meteor", "rouge_l"}
+    in_sentences = outcome("masque", "t5-masque-nlg", work).metrics  # the same run, asked in another style
+    assert 0 < in_sentences["rouge_l"] < 1
+    assert set(in_sentences) == set(found)
 
 
 def test_shuffled_passages_flip_a_linear_classifier(work: Path) -> None:
@@ -234,7 +238,7 @@ def test_rows_without_a_run_are_refused_and_the_others_measured(work: Path, tmp_
     assert {"t2-qa-masque-qa", "t3-masque", "t4-masque", "f4-masque"} <= saved
     assert {found.row_id for found in measured(runs, [paper("masque")])} == saved
     refused = {refusal.row.id: refusal.reason for refusal in summary.refused}
-    assert "needs settings that do not exist" in refused["t5-masque-nlg"]
+    assert "masque.nqa has not said anything" in refused["t5-masque-nlg"]
     assert "masque.nlg-2 has not said anything" in refused["t2-nlg-masque-nlg-ensemble"]
     assert all(not found.run.as_printed for found in summary.saved)
 

@@ -31,7 +31,7 @@ from wherefrom.train.writer_batches import (
     separate,
     short_answers,
 )
-from wherefrom.train.writer_material import Material, save_synthetic, shuffled, with_synthetic
+from wherefrom.train.writer_material import NARRATIVEQA, Material, save_synthetic, shuffled, with_synthetic
 from wherefrom.train.writer_sampling import WriterSampler, evenly_cut
 
 SETTINGS = WriterBatchSettings(passages=4, max_tokens=90, max_passage=80, tokens=2000, marks=MARKS, title_dropout=0.0)
@@ -294,6 +294,19 @@ def test_validation_takes_the_passages_as_they_are(material: Material) -> None:
     for batch in all_of(few.given(valid, "short")):
         assert torch.equal(torch.bincount(batch.pairs.group[batch.pairs.relevant], minlength=batch.pairs.groups) > 0,
                            batch.answerable)  # fmt: skip
+
+
+def test_stories_can_be_told_of_in_sentences(material: Material) -> None:
+    stories = numpy.flatnonzero(material["source"] == NARRATIVEQA)
+    asked = {
+        style: list(WriterSampler(material, SETTINGS).given(stories, style)) for style in ("narrative", "sentence")
+    }
+    targets = {
+        style: [target for batch in batches for target in batch.target.tolist()] for style, batches in asked.items()
+    }
+    assert targets["sentence"] == targets["narrative"] != []  # there are no sentences to compare with
+    assert {token for batch in asked["sentence"] for token in batch.style.tolist()} == {MARKS.sentence}
+    assert [len(batch.row) for batch in WriterSampler(material, SETTINGS).given(stories, "short")] == [0]
 
 
 def test_style_transfer_sees_question_answer_and_the_sentence_around(material: Material) -> None:

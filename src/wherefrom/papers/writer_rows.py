@@ -16,7 +16,7 @@ from wherefrom.train import pretrained as encoders
 from wherefrom.train.writer_ensemble import voted
 from wherefrom.train.writer_material import load, with_synthetic
 from wherefrom.train.writer_recipe import WriterRecipe
-from wherefrom.train.writer_texts import Line, References, groups_of, questions, scored, text_scores, told
+from wherefrom.train.writer_texts import NARRATIVE, Line, References, groups_of, questions, scored, text_scores, told
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -154,8 +154,8 @@ def _asked(row: Row, recipe: WriterRecipe, run: WriterRun) -> tuple[str, Referen
     """
     if run.training.preset == "transfer":
         return "told", "sentences"
-    if recipe.answers == "narrative":
-        return "narrative", "answers"
+    if recipe.answers in NARRATIVE:
+        return recipe.answers, "answers"
     if row.split.startswith("Q&A"):
         return ("short" if recipe.answers == "short" else "sentence"), "answers"
     return ("short of sentence" if recipe.answers == "short" else "sentence"), "sentences"

@@ -90,7 +90,8 @@ def best_spans(
 ) -> list[tuple[int, int, float]]:
     """The n best spans (first, last, score) of at most `max_tokens` tokens; ties to the earlier and shorter.
 
-    Score: start + end logit - brevity * log(tokens). Start and end are chosen apart, which makes spans too long.
+    Score: start + end logit, and - brevity * log(tokens): start and end are chosen apart, which makes spans too long.
+    The best one's score is that of the best without brevity, so that texts compare as if there were none.
     `paragraph`: which one each token is in; a span stays in one.
     """
     import numpy
@@ -99,12 +100,13 @@ def best_spans(
     wide = min(max_tokens, length)
     padded = numpy.concatenate([end, numpy.full(wide - 1, -numpy.inf, end.dtype)])
     scores = start[:, None] + numpy.lib.stride_tricks.sliding_window_view(padded, wide)  # (length, wide)
-    if brevity:
-        scores = scores - (brevity * numpy.log(numpy.arange(1, wide + 1))).astype(scores.dtype)
     if paragraph is not None:
         beyond = numpy.concatenate([paragraph, numpy.full(wide - 1, -1, paragraph.dtype)])
         same = numpy.lib.stride_tricks.sliding_window_view(beyond, wide) == paragraph[:, None]
         scores = numpy.where(same, scores, -numpy.inf)
+    if brevity and numpy.isfinite(most := scores.max()):
+        scores = scores - (brevity * numpy.log(numpy.arange(1, wide + 1))).astype(scores.dtype)
+        scores += most - scores.max()
     flat = scores.ravel()
     # Only what reaches the n-th best is sorted, ties included: sorting thousands of spans cost more than all else here.
     least = numpy.partition(flat, -n)[-n] if n < len(flat) else -numpy.inf

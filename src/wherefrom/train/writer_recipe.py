@@ -34,7 +34,7 @@ from wherefrom.train.writer_run import LOOP
 
 Preset = Literal["masque", "preast", "transfer"]
 Synthetic = Literal["none", "selective", "all"]
-Answers = Literal["sentence", "short", "narrative"]
+Answers = Literal["sentence", "short", "narrative", "narrative in sentences"]
 SAID = "said.jsonl"
 MOST = 1445  # questions of each kind that validation asks: as many as have a sentence
 

@@ -138,6 +138,8 @@ def say(options: argparse.Namespace, task: WriterTask) -> Iterator[tuple[str, Sa
         if task.settings.valid_narrative:
             asked = task.asked("narrative", options.most)
             yield from (("narrative", said) for said in task.say(model, asked, "narrative"))
+            # In the style of the other questions, as Masque (NLG) answers stories
+            yield from (("narrative in sentences", said) for said in task.say(model, asked, "sentence"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

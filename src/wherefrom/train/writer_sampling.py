@@ -147,13 +147,15 @@ class WriterSampler:
         return style, numpy.stack([short, sentence], axis=1)
 
     def _first_target(self, example: Numbers, style: WrittenStyle) -> Numbers:
+        """A story that is to be told of in sentences has none to compare with, but its answers."""
         material = self.material
+        story = material["source"][example] == NARRATIVEQA
+        answer = numpy.where(material["references"][example] > 0, material["answers_until"][example], -1)
         if style == "sentence":
             until = material["sentences_until"]
             there = until[example + 1] > until[example]
-            return numpy.where(there, material.first_sentence + until[example], -1)
-        wanted = (material["source"][example] == NARRATIVEQA) == (style == "narrative")
-        return numpy.where(wanted & (material["references"][example] > 0), material["answers_until"][example], -1)
+            return numpy.where(there, material.first_sentence + until[example], numpy.where(story, answer, -1))
+        return numpy.where(story == (style == "narrative"), answer, -1)
 
     def _plan(
         self, example: Numbers, answerable: Numbers, style: Numbers, target: Numbers, titled: Numbers,

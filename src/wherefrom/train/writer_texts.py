@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Line = Mapping[str, Any]
 References = Literal["sentences", "answers"]
+NARRATIVE = ("narrative", "narrative in sentences")  # how stories are asked about: scored as NarrativeQA is
 _CURVE = 100  # points of a precision-recall curve that are kept
 _COMPARED = (
     ("sentence", "rouge_l"), ("short", "rouge_l"), ("short", "f1"), ("told", "rouge_l"), ("reverse", "f1"),
@@ -98,10 +99,10 @@ def text_scores(
 
     `against`: what the gold is; without it, sentences where sentences were asked for, else short answers.
     """
-    tokens = narrative_tokens if asked == "narrative" else marco_tokens
+    tokens = narrative_tokens if asked in NARRATIVE else marco_tokens
     against = against or ("sentences" if asked in ("sentence", "told") else "answers")
     each: dict[str, dict[int, float]] = {"rouge_l": {}, "em": {}, "f1": {}}
-    if asked == "narrative":
+    if asked in NARRATIVE:
         each["meteor"] = {}
     golds: dict[int, list[str]] = {}
     for example, text in said.items():
@@ -110,7 +111,7 @@ def text_scores(
         each["rouge_l"][example] = rouge_l_marco(tokens(text.lower()), references).f
         each["em"][example] = exact_match(text, golds[example])
         each["f1"][example] = token_f1(text, golds[example])
-        if asked == "narrative":
+        if asked in NARRATIVE:
             each["meteor"][example] = meteor(tokens(text.lower()), references)
     bleu = corpus_bleu(
         [tokens(said[example].lower()) for example in said],
