@@ -31,6 +31,7 @@ Format = Literal["traces", "squad", "trec", "msmarco"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 _BATCH = 32
+_SAYING = ("settings.toml", "judge.json", "polarity.json")  # beside a network, and what it says depends on them
 
 
 class PredictError(WherefromError):
@@ -80,7 +81,7 @@ def weights_of(pipeline: Pipeline) -> dict[str, str]:
         f"{folder.name}/{file.name}": file_hash(file)
         for folder in pipeline.weights
         for file in sorted(folder.glob("*"))
-        if file.suffix in (".onnx", ".npy", ".npz") or file.name in ("judge.json", "polarity.json")
+        if file.suffix in (".onnx", ".npy", ".npz") or file.name in _SAYING
     }
 
 
