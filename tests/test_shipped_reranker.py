@@ -14,7 +14,7 @@ from wherefrom.origin import file_hash
 from wherefrom.pipeline import build
 from wherefrom.rerank.vote import VoteReranker
 from wherefrom.runtime.weights import SHIPPED
-from wherefrom.types import Document
+from wherefrom.types import Document, Hit, Passage, Question
 
 FOLDER = SHIPPED / "rankqa"
 AWKWARD = {
@@ -49,6 +49,20 @@ def test_scores_that_are_no_probabilities_are_not_added_up(kind: str) -> None:
     assert (
         build(resolve(overrides=[f"read.kind={kind}", "rank.kind=none", "judge.kind=lexical"]), None).reranker is None
     )
+
+
+def test_it_sees_candidates_as_it_learned_from() -> None:
+    """It was fitted before short spans were preferred."""
+    provenance = msgspec.json.decode((FOLDER / "provenance.json").read_bytes())
+    assert provenance["candidates"]["settings"]["read"].get("brevity", False) is False
+    hits = [[Hit(Passage("tower#0", "tower", AWKWARD["tower"], 0, len(AWKWARD["tower"])), 1.0)]]
+    preferred = []
+    for kind in ("none", "rankqa"):
+        reader = build(resolve(overrides=[f"rerank.kind={kind}"]), None).reader
+        (found,) = reader.read([Question("", "Where does the key hang?")], hits)
+        preferred.append({round(candidate.features["read"] - candidate.features["span"], 3) for candidate in found})
+    assert len(preferred[0]) > 1
+    assert len(preferred[1]) == 1  # the passage's relevance, the same for all its spans
 
 
 @pytest.mark.parametrize("question", ["Where does the key of the tower hang?", "?", "鍵はどこですか", "key " * 300])

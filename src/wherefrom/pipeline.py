@@ -159,10 +159,13 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
 
 
 def reading_enough(settings: Settings) -> Settings:
-    """The settings with as many candidates read as RankQA wants to see, where it is asked for."""
+    """The settings with candidates as RankQA learned from, where it is asked for: so many, and brief ones or not."""
+    from wherefrom.runtime.weights import Weights
+
     if settings.rerank.kind != "rankqa":
         return settings
-    return replace(settings, read=replace(settings.read, candidates=settings.rerank.candidates))
+    brevity = settings.read.brevity and bool(Weights.named(settings.rerank.weights).settings.get("brevity", True))
+    return replace(settings, read=replace(settings.read, candidates=settings.rerank.candidates, brevity=brevity))
 
 
 def reranking_kind(settings: Settings) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -296,11 +297,19 @@ def test_swapped_halves_learn_from_what_is_else_measured_on(tmp_path: Path, data
     assert (tmp_path / "out" / "weights-swapped" / "model.npz").exists()
 
 
+def test_the_weights_tell_of_candidates_without_a_preference_for_short_ones(tmp_path: Path, data: Path) -> None:
+    maker(tmp_path, data)
+    chosen = Library(tmp_path / "library", resolve(overrides=[*SENTENCES, "read.brevity=false"]))
+    RankQAMaker(SMALL, data, chosen, tmp_path / "out", say=lambda _: None).make(["candidates", "train"])
+    assert tomllib.loads((tmp_path / "out" / "weights" / "settings.toml").read_text())["brevity"] is False
+
+
 def test_the_weights_rank_as_the_trained_network_does(tmp_path: Path, data: Path) -> None:
     made = maker(tmp_path, data)
     made.make(["candidates", "train"])
     weights = tmp_path / "out" / "weights"
     assert sorted(file.name for file in weights.iterdir()) == ["model.npz", "provenance.json", "settings.toml"]
+    assert "brevity" not in tomllib.loads((weights / "settings.toml").read_text())
     network, _ = made._trained(Variant("rankqa", SMALL), made.halves[0])
     using = Library(
         tmp_path / "library",

@@ -261,6 +261,7 @@ class RankQAMaker:
             numpy.savez(fresh / MODEL, **arrays_of(network))  # type: ignore[arg-type]
             told = {
                 "reader": settings.read.kind,
+                **({} if settings.read.brevity else {"brevity": False}),
                 "groups": list(task.chosen),
                 "features": list(task.features),
                 "top_k": task.top_k,
