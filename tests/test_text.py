@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wherefrom.text import clean, sentences, sentences_around, separated, words
+from wherefrom.text import clean, says_something, sentences, sentences_around, separated, words
 
 any_text = st.text() | st.text(alphabet="aB.!? \n\"'()1-•。\u3000\u00a0Ж灯é")
 
@@ -97,3 +97,13 @@ def test_cleaning_composes_letters_and_keeps_line_ends() -> None:
 def test_characters_of_unspaced_scripts_are_set_apart() -> None:
     assert separated("東京 tower").split() == ["東", "京", "tower"]
     assert separated("plain text") == "plain text"
+
+
+@pytest.mark.parametrize("text", ["", "  \n", ".", "?!", "“…”", " ( ) ", "—", "。"])
+def test_marks_between_words_say_nothing(text: str) -> None:
+    assert not says_something(text)
+
+
+@pytest.mark.parametrize("text", ["a", "7", "%", "&", "+", "(c)", "山", "Ünal", "…so", "$"])
+def test_words_numbers_and_signs_do(text: str) -> None:
+    assert says_something(text)

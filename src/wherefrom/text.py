@@ -31,6 +31,9 @@ _BEFORE_NUMBERS = frozenset(
 # Scripts written without spaces count by the character: Han, Kana, Thai, Lao, Khmer, Myanmar.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _UNSPACED_ANYWHERE = re.compile(f"[{_UNSPACED}]")
+_BETWEEN = frozenset(  # words, and no sign that stands for one
+    ".,;:!?\u2026\"'`\u201c\u201d\u2018\u2019\u201e\u00ab\u00bb()[]{}-\u2013\u2014/\\|\u3001\u3002\uff0c\uff01\uff1f\u300c\u300d"
+)
 # Accents and vowel signs that follow a letter; Indic scripts are made of them.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 _LETTERS = f"(?:[^\\W{_UNSPACED}]|[{_MARKS}])+"
@@ -76,6 +79,11 @@ def clean(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _UNPRINTABLE.sub(lambda found: "\n" if found[0] in "\x0b\x0c" else "", text)
     return unicodedata.normalize("NFC", text)
+
+
+def says_something(text: str) -> bool:
+    """Whether there is more than blanks and the marks between words; a sign such as % or & says something."""
+    return any(not character.isspace() and character not in _BETWEEN for character in text)
 
 
 @lru_cache(maxsize=1 << 12)

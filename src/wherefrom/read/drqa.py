@@ -13,6 +13,7 @@ from wherefrom.features.forms import Form, exact_match, forms, term_frequency
 from wherefrom.features.tokens import tokens
 from wherefrom.read.span import best_spans, brevity_of, log_sum_exp, paragraphs
 from wherefrom.runtime.drqa import DrQASession, Logits, Pair
+from wherefrom.text import says_something
 from wherefrom.types import Candidate, Hit, Question
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ class DrQAReader:
             best_here = best_spans(read.start, read.end, longest, self._candidates, paragraph, brevity)
             for first, last, preferred in best_here:
                 start, end = spans[first][0], spans[last][1]
+                if not says_something(hit.passage.text[start:end]):
+                    continue
                 span, score = float(read.start[first] + read.end[last]) - shift, preferred - shift
                 features = {**hit.features, "span": span, "tokens": float(last - first + 1), "read": score}
                 candidate = Candidate(hit.passage.text[start:end], hit.passage, start, end, score, features)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wherefrom.runtime.reader import ReaderSession, Reading
 from wherefrom.runtime.weights import Weights
-from wherefrom.text import Span
+from wherefrom.text import Span, says_something
 from wherefrom.types import Candidate, Hit, Question
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class SpanReader:
                 }
                 text = hit.passage.text[start:end]
                 place = (hit.passage.document_id, hit.passage.start + start, hit.passage.start + end)
-                if text.strip() and (place not in found or found[place].score < score):
+                if says_something(text) and (place not in found or found[place].score < score):
                     found[place] = Candidate(text, hit.passage, start, end, score, features)
         ordered = sorted(found.values(), key=lambda c: (-c.score, c.passage.id, c.start, c.end))
         return ordered[: self._candidates]
