@@ -13,7 +13,7 @@ from wherefrom.config import Settings, resolve
 from wherefrom.origin import file_hash
 from wherefrom.pipeline import build
 from wherefrom.rerank.vote import VoteReranker
-from wherefrom.runtime.weights import SHIPPED
+from wherefrom.runtime.weights import SHIPPED, Weights
 from wherefrom.types import Document, Hit, Passage, Question
 
 FOLDER = SHIPPED / "rankqa"
@@ -51,18 +51,24 @@ def test_scores_that_are_no_probabilities_are_not_added_up(kind: str) -> None:
     )
 
 
-def test_it_sees_candidates_as_it_learned_from() -> None:
-    """It was fitted before short spans were preferred."""
-    provenance = msgspec.json.decode((FOLDER / "provenance.json").read_bytes())
+@pytest.mark.parametrize("name", ["rankqa", "rankqa-drqa"])
+def test_it_sees_candidates_as_it_learned_from(name: str) -> None:
+    """Both were fitted before short spans were preferred."""
+    provenance = msgspec.json.decode((SHIPPED / name / "provenance.json").read_bytes())
     assert provenance["candidates"]["settings"]["read"].get("brevity", False) is False
+    assert Weights.named(name).settings["brevity"] is False
+
+
+def test_drqa_reads_for_its_re_ranker_without_the_preference_for_short_spans() -> None:
     hits = [[Hit(Passage("tower#0", "tower", AWKWARD["tower"], 0, len(AWKWARD["tower"])), 1.0)]]
     preferred = []
     for kind in ("none", "rankqa"):
-        reader = build(resolve(overrides=[f"rerank.kind={kind}"]), None).reader
+        chosen = ["read.kind=drqa", "rank.kind=none", f"rerank.kind={kind}", "rerank.weights=rankqa-drqa"]
+        reader = build(resolve(overrides=[*chosen, "judge.kind=lexical"]), None).reader
         (found,) = reader.read([Question("", "Where does the key hang?")], hits)
         preferred.append({round(candidate.features["read"] - candidate.features["span"], 3) for candidate in found})
     assert len(preferred[0]) > 1
-    assert len(preferred[1]) == 1  # the passage's relevance, the same for all its spans
+    assert preferred[1] == {0.0}
 
 
 @pytest.mark.parametrize("question", ["Where does the key of the tower hang?", "?", "鍵はどこですか", "key " * 300])
