@@ -142,7 +142,7 @@ class Pipeline:
 
 def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
     """The pipeline that the settings describe, over a library; without one it answers only from given hits."""
-    settings = reading_enough(settings)
+    settings = as_learned_from(settings)
     network = _Network(settings)
     reranker, reranking = _RERANKERS[reranking_kind(settings)](settings)
     writer, deciding = _deciding(_WRITERS[settings.write.kind](settings, network), settings)
@@ -158,8 +158,8 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
     return replace(stages, weights=network.used + reranking + deciding)
 
 
-def reading_enough(settings: Settings) -> Settings:
-    """The settings with candidates as RankQA learned from, where it is asked for: so many, and brief ones or not."""
+def as_learned_from(settings: Settings) -> Settings:
+    """The settings with candidates read as RankQA saw them in training, where it is asked for: how many, how brief."""
     from wherefrom.runtime.weights import Weights
 
     if settings.rerank.kind != "rankqa":

@@ -53,6 +53,7 @@ from wherefrom.train.making import (
     already_made,
     needed,
     note_start,
+    preference,
     put_in_place,
     read_json,
     run_stages,
@@ -284,7 +285,8 @@ class DrQAMaker:
             name: reader_scores(reader, spread, paced(f"measure, {name}", self._say))
             for name, reader in readers.items()
         }
-        found = {**self._measured_of(), "questions": count, **figures}
+        preferred = preference(read_json(places.weights / PROVENANCE)["made_of"])
+        found = {"weights": file_hash(places.weights / "model.onnx"), **preferred, "questions": count, **figures}
         write_text(places.out / "squad.json", json.dumps(found, indent=2) + "\n")
         self._write_provenance()
         for name, scores in figures.items():
@@ -318,19 +320,14 @@ class DrQAMaker:
         chosen = {"read": {"kind": "drqa"}, "runtime": {"drqa": drqa, "tagger": tagger, "threads": threads}}
         return build(updated(Settings(), chosen), None).reader
 
-    def _measured_of(self) -> dict[str, Any]:
-        """What figures depend on."""
-        made_of = read_json(self._places.weights / PROVENANCE)["made_of"]
-        preferred = {name: value for name, value in made_of.items() if name == "brevity"}
-        return {"weights": file_hash(self._places.weights / "model.onnx"), **preferred}
-
     def _write_provenance(self) -> None:
         """All that is known so far of where the weights come from."""
         places = self._places
         before = read_json(places.weights / PROVENANCE)
         commit, changed = commit_of()
         measured = read_json(places.out / "squad.json")
-        if {name: measured[name] for name in ("weights", "brevity") if name in measured} != self._measured_of():
+        same = measured.get("weights") == file_hash(places.weights / "model.onnx")
+        if not same or preference(measured) != preference(before["made_of"]):
             measured = {}  # of an earlier network
         minilm = pretrained.INPUTS[ENCODER]
         provenance = {

@@ -59,6 +59,11 @@ def note_start(training: Path, start: Path) -> None:
     write_json(training / START, told)
 
 
+def preference(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """How much shorter spans were preferred, among what weights or figures were made of; nothing where not at all."""
+    return {name: value for name, value in facts.items() if name == "brevity"}
+
+
 def already_made(
     material: Path, note: Path, made_of: Mapping[str, Any], say: Callable[[str], None], stage: str = "material"
 ) -> bool:

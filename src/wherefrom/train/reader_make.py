@@ -49,6 +49,7 @@ from wherefrom.train.making import (
     already_made,
     needed,
     note_start,
+    preference,
     put_in_place,
     read_json,
     run_stages,
@@ -67,8 +68,6 @@ from wherefrom.types import Hit
 
 Stage = Literal["material", "teacher", "asker", "asked", "student", "export", "judge", "measure"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
-
-"""Builds the ten-passage set: (folder of datasets, where it goes, report of split, done and total)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +296,7 @@ class ReaderMaker:
             "data": file_hash(split_file(places.data / "squad", "valid", squad.FILES)),
             "models": models,
             "questions": settings.questions,
-            **_brevity(read_json(places.weights / PROVENANCE)["made_of"]),
+            **preference(read_json(places.weights / PROVENANCE)["made_of"]),
         }
         found = read_json(file)
         if found.get("made_of") != made_of:
@@ -397,7 +396,7 @@ class ReaderMaker:
         measured = read_json(places.out / "squad.json")
         of = measured.get("made_of", {})
         same = of.get("models", {}).get(self._settings.export.precision) == file_hash(places.weights / "model.onnx")
-        if not same or _brevity(of) != _brevity(before["made_of"]):
+        if not same or preference(of) != preference(before["made_of"]):
             measured = {}  # of an earlier network
         files = {file.name: file_hash(file) for file in sorted(places.weights.iterdir()) if file.name != PROVENANCE}
         ten_passages = read_json(places.ten_passages / "ten-passages.json")
@@ -487,11 +486,6 @@ def _data_files(data: Path) -> list[Path]:
     if not articles:
         raise WherefromError(f"{data / 'wikipedia'} holds no *.txt, *.txt.gz or *.txt.xz of WikiExtractor's form")
     return files + articles
-
-
-def _brevity(made_of: Mapping[str, Any]) -> dict[str, Any]:
-    """How much shorter spans were preferred, where they were."""
-    return {name: value for name, value in made_of.items() if name == "brevity"}
 
 
 @contextmanager
