@@ -20,7 +20,7 @@ from wherefrom.features.tags import Tagger
 from wherefrom.rerank.rankqa import MODEL, RankQAReranker, spans_marked
 from wherefrom.rerank.vote import VoteReranker
 from wherefrom.runtime.weights import Weights
-from wherefrom.train.candidates import Line, kept
+from wherefrom.systems.rankqa.material import Line, kept
 from wherefrom.types import Candidate, Question
 
 RESULTS = ROOT / "bench" / "results"

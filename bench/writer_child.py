@@ -95,7 +95,7 @@ def _theirs(job: Job, session: WriterSession) -> Callable[[Writing], int]:
 
     from wherefrom.networks.decoding import DecodingSettings, write
     from wherefrom.networks.masque import Reading, Sequences
-    from wherefrom.train.export_writer import loaded
+    from wherefrom.systems.writer.export import loaded
 
     assert job.trained is not None
     torch.set_num_threads(job.threads)

@@ -15,7 +15,7 @@ from bench import rerank
 from rerank.tiny_reranker import write as write_reranker
 from wherefrom.data.examples import whole
 from wherefrom.runtime.weights import Weights
-from wherefrom.train.candidates import Line, Place
+from wherefrom.systems.rankqa.material import Line, Place
 
 
 def candidates(folder: Path, questions: int, count: int = 40) -> Path:

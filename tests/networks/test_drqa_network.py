@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
-from wherefrom.networks.drqa import DrQANetwork, DrQASettings, Logits, best_spans, soft_loss, span_loss
+from wherefrom.systems.drqa.network import DrQANetwork, DrQASettings, Logits, best_spans, soft_loss, span_loss
 from wherefrom.train.seeds import seed_everything
 
 SMALL = DrQASettings(width=6, tuned=3, hidden=5, layers=3, dropout=0.0, pos_tags=4, ner_tags=3)

@@ -21,7 +21,7 @@ from wherefrom.networks.decoder import Cache  # noqa: E402
 from wherefrom.networks.flat import FlatJudge, FlatRead, FlatStep, to_onnx  # noqa: E402
 from wherefrom.networks.masque import MasqueNetwork, MasqueSettings, Sequences  # noqa: E402
 from wherefrom.networks.writer import Memory  # noqa: E402
-from wherefrom.train.export_writer import graphs  # noqa: E402
+from wherefrom.systems.writer.export import graphs  # noqa: E402
 
 WITH_ANSWER = replace(JOINT, answer_source=True, vocabulary=10)
 PAIRS = replace(JOINT, ranker="pair", classifier="linear")

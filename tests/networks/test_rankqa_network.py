@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="networks need torch, which a plain install 
 
 import torch
 
-from wherefrom.networks.rankqa import BOUND, RankQANetwork, pair_loss, regularizer
+from wherefrom.systems.rankqa.network import BOUND, RankQANetwork, pair_loss, regularizer
 
 
 def small() -> RankQANetwork:

@@ -11,7 +11,7 @@ pytest.importorskip("safetensors")
 
 from wherefrom.errors import SettingsError, WherefromError  # noqa: E402
 from wherefrom.networks.encoder import NEVER, EncoderSettings  # noqa: E402
-from wherefrom.networks.reader import (  # noqa: E402
+from wherefrom.systems.reader.network import (  # noqa: E402
     HeadSettings,
     ReaderNetwork,
     ReaderOutput,

@@ -80,7 +80,7 @@ def test_training_is_a_section_a_system(tmp_path: Path, text: str) -> None:
 
 def test_the_shipped_recipes_are_ones_that_can_be_trained() -> None:
     from wherefrom.config import updated
-    from wherefrom.train.rankqa import RankQARecipe
+    from wherefrom.systems.rankqa.task import RankQARecipe
 
     seen = {}
     for row in paper("rankqa").rows:

@@ -30,8 +30,8 @@ from wherefrom.papers.runner import Outcome, reproduce
 from wherefrom.papers.table import load, paper
 from wherefrom.papers.writer_rows import WriterRows
 from wherefrom.papers.writer_runs import Files, WriterRuns
-from wherefrom.train.writer_data import texts_beside
-from wherefrom.train.writer_material import save_synthetic
+from wherefrom.systems.writer.corpus import texts_beside
+from wherefrom.systems.writer.material import save_synthetic
 
 TOKENIZER = letters_tokenizer()
 RIGHT, WRONG = {112: "town 112 has 1127 bridges.", 116: "town 116 has 1167 bridges."}, "people walk in the river."

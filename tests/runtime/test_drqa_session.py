@@ -25,15 +25,15 @@ from train import tiny_drqa
 from wherefrom.config import resolve
 from wherefrom.data.examples import whole
 from wherefrom.features.tokens import tokens
-from wherefrom.networks.drqa import DrQANetwork
 from wherefrom.pipeline import build
 from wherefrom.read.drqa import DrQAReader, SpanScore, one_hot
 from wherefrom.runtime.drqa import DrQASession, Pair, WordVectors
 from wherefrom.runtime.weights import Weights, WeightsError
 from wherefrom.stages import Reader
-from wherefrom.train.drqa import Material
-from wherefrom.train.drqa_data import NER, POS
-from wherefrom.train.export_drqa import eight_bits, export_drqa, to_onnx
+from wherefrom.systems.drqa.export import eight_bits, export_drqa, to_onnx
+from wherefrom.systems.drqa.material import NER, POS
+from wherefrom.systems.drqa.network import DrQANetwork
+from wherefrom.systems.drqa.task import Material
 from wherefrom.types import Candidate, Hit, Passage, Question
 
 SWITCHES = ("exact", "pos", "ner", "tf", "align", "concat_layers", "bidirectional")

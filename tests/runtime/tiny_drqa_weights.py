@@ -8,10 +8,10 @@ import torch
 
 from runtime.tiny_reader import tokenizer
 from train import tiny_drqa
-from wherefrom.networks.drqa import DrQANetwork, DrQASettings
+from wherefrom.systems.drqa.export import export_drqa
+from wherefrom.systems.drqa.network import DrQANetwork, DrQASettings
+from wherefrom.systems.drqa.task import DrQATask, DrQATaskSettings
 from wherefrom.train.checkpoint import save_weights
-from wherefrom.train.drqa import DrQATask, DrQATaskSettings
-from wherefrom.train.export_drqa import export_drqa
 from wherefrom.train.seeds import seed_everything
 
 

@@ -18,10 +18,10 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from wherefrom.data import squad
 from wherefrom.data.examples import whole
-from wherefrom.train import asked_squad
-from wherefrom.train.asking import extended
-from wherefrom.train.reader import Material
-from wherefrom.train.reader_data import Material as Collected
+from wherefrom.systems.asker import squad as asked_squad
+from wherefrom.systems.asker.task import extended
+from wherefrom.systems.reader.material import Material as Collected
+from wherefrom.systems.reader.task import Material
 
 TEXT = (
     "Normans came first. In the U.S. the singer Beyoncé sang at St. Louis for $3.5 million (the most-watched show) "

@@ -14,9 +14,8 @@ import torch
 
 from train.contract import TaskContract
 from train.test_reader import TINY, material, passages, spelled, tokenizer  # noqa: F401
-from wherefrom.networks.asker import AskerSettings
-from wherefrom.networks.reader import HeadSettings, ReaderNetwork
-from wherefrom.train.asking import (
+from wherefrom.systems.asker.network import AskerSettings
+from wherefrom.systems.asker.task import (
     AskerTask,
     AskerTaskSettings,
     AskingSettings,
@@ -27,8 +26,9 @@ from wherefrom.train.asking import (
     unasked,
     written,
 )  # fmt: skip
-from wherefrom.train.reader import ASKED, Material, ReaderTask
-from wherefrom.train.reader_data import Material as Collected
+from wherefrom.systems.reader.material import Material as Collected
+from wherefrom.systems.reader.network import HeadSettings, ReaderNetwork
+from wherefrom.systems.reader.task import ASKED, Material, ReaderTask
 
 SETTINGS = AskerTaskSettings(max_tokens=32, tokens=400, answers=1, classify=1, separate=2, valid_questions=4)
 NETWORK = AskerSettings(layers=1, longest=12, longest_answer=3, dropout=0.0)

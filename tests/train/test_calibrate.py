@@ -22,7 +22,8 @@ from wherefrom.errors import WherefromError
 from wherefrom.judge.calibrated import NAMES, CalibratedJudge
 from wherefrom.runtime.reader import ReaderSession
 from wherefrom.runtime.weights import Weights
-from wherefrom.train.calibrate import (
+from wherefrom.systems.judge.material import Asked, Judged, asked_of
+from wherefrom.systems.judge.system import (
     JudgeFitSettings,
     as_json,
     calibrate,
@@ -34,7 +35,6 @@ from wherefrom.train.calibrate import (
     told,
 )
 from wherefrom.train.errors import TrainingError
-from wherefrom.train.judged import Asked, Judged, asked_of
 from wherefrom.train.logistic import interpolated, isotonic, log_loss, logistic, sigmoid
 from wherefrom.train.progress import paced
 

@@ -22,8 +22,8 @@ from wherefrom.data.examples import Example, whole
 from wherefrom.errors import SettingsError
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import SHIPPED
-from wherefrom.train.distant import DistantSettings, distant
-from wherefrom.train.drqa_make import DEFAULT, STAGES, DrQAMaker, MaterialTags, Places, make_settings
+from wherefrom.systems.drqa.distant import DistantSettings, distant
+from wherefrom.systems.drqa.system import DEFAULT, STAGES, DrQAMaker, MaterialTags, Places, make_settings
 from wherefrom.train.errors import TrainingError
 from wherefrom.types import Document, Hit, Question
 

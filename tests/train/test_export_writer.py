@@ -25,7 +25,7 @@ from wherefrom.origin import file_hash  # noqa: E402
 from wherefrom.runtime.search import SearchSettings  # noqa: E402
 from wherefrom.runtime.weights import Weights  # noqa: E402
 from wherefrom.runtime.writer import Short, Task, WriterSession  # noqa: E402
-from wherefrom.train.export_writer import WriterExport, export_writer, loaded, safe_words, texts_in  # noqa: E402
+from wherefrom.systems.writer.export import WriterExport, export_writer, loaded, safe_words, texts_in  # noqa: E402
 from wherefrom.types import Passage  # noqa: E402
 from wherefrom.write.marks import WrittenStyle  # noqa: E402
 

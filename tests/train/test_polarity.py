@@ -11,7 +11,7 @@ import pytest
 from wherefrom.data.examples import Example, whole
 from wherefrom.errors import NotFound
 from wherefrom.features.polarity import NAMES
-from wherefrom.train import polarity
+from wherefrom.systems.yes_no import system as polarity
 from wherefrom.train.logistic import logistic
 from wherefrom.types import Question
 

@@ -24,9 +24,10 @@ from wherefrom.errors import NotFound, SettingsError
 from wherefrom.features.candidates import GROUPS, names
 from wherefrom.library import Library
 from wherefrom.runtime.weights import SHIPPED
-from wherefrom.train.candidates import CANDIDATES, collect, kept
-from wherefrom.train.errors import TrainingError
-from wherefrom.train.rankqa import (
+from wherefrom.systems.rankqa.material import CANDIDATES, collect, kept
+from wherefrom.systems.rankqa.report import compared, figures, voted
+from wherefrom.systems.rankqa.system import RankQAMaker, Variant, families, reading, recipe_of, variants_of
+from wherefrom.systems.rankqa.task import (
     Asked,
     RankQARecipe,
     RankQASettings,
@@ -35,8 +36,7 @@ from wherefrom.train.rankqa import (
     pairs_of,
     train,
 )
-from wherefrom.train.rankqa_make import RankQAMaker, Variant, families, reading, recipe_of, variants_of
-from wherefrom.train.rankqa_report import compared, figures, voted
+from wherefrom.train.errors import TrainingError
 
 NO_TAGS = ("retrieval", "reading", "aggregation")
 

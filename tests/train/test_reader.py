@@ -23,11 +23,11 @@ from wherefrom.data.examples import whole
 from wherefrom.errors import SettingsError
 from wherefrom.evaluate.ten_passages import build
 from wherefrom.networks.encoder import EncoderSettings
-from wherefrom.networks.reader import HeadSettings, Pupil, ReaderNetwork
+from wherefrom.systems.reader.material import Material, prepare
+from wherefrom.systems.reader.network import HeadSettings, Pupil, ReaderNetwork
+from wherefrom.systems.reader.task import Material as Loaded
+from wherefrom.systems.reader.task import ReaderTask, ReaderTaskSettings, assembled, noisy
 from wherefrom.train.checkpoint import load_weights, save_weights
-from wherefrom.train.reader import Material as Loaded
-from wherefrom.train.reader import ReaderTask, ReaderTaskSettings, assembled, noisy
-from wherefrom.train.reader_data import Material, prepare
 from wherefrom.types import Passage
 
 WORDS = (

@@ -23,18 +23,18 @@ from wherefrom.data import squad
 from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.evaluate.ten_passages import build
 from wherefrom.judge.calibrated import NAMES
-from wherefrom.networks.asker import AskerSettings
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import SHIPPED
-from wherefrom.train.asking import AskerTask, main
+from wherefrom.systems.asker.network import AskerSettings
+from wherefrom.systems.asker.task import AskerTask, main
+from wherefrom.systems.reader.run import STUDENT, TEACHER, student_task, teacher_task
+from wherefrom.systems.reader.settings import DEFAULT, ReaderSettings, plain, reader_settings
+from wherefrom.systems.reader.system import Places, ReaderMaker, _same_training
+from wherefrom.systems.reader.task import ASKED, TEN_PASSAGES, Material
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.log import read_log
 from wherefrom.train.loop import MODEL, fit
-from wherefrom.train.reader import ASKED, TEN_PASSAGES, Material
-from wherefrom.train.reader_make import Places, ReaderMaker, _same_training
-from wherefrom.train.reader_run import STUDENT, TEACHER, student_task, teacher_task
-from wherefrom.train.reader_settings import DEFAULT, ReaderSettings, plain, reader_settings
 from wherefrom.types import Document
 
 

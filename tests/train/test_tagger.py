@@ -22,10 +22,10 @@ from train.contract import TaskContract
 from wherefrom.features.tags import NER, POS, Tagger
 from wherefrom.features.tokens import tokens
 from wherefrom.runtime.weights import Weights
-from wherefrom.train import tagger as training
+from wherefrom.systems.tagger import system as training
+from wherefrom.systems.tagger.material import Material, read_labels, training_texts, valid_texts, write_labels
+from wherefrom.systems.tagger.system import NETWORK, Agreement, Places, TaggerTask, export, measure
 from wherefrom.train.errors import TrainingError
-from wherefrom.train.tagger import NETWORK, Agreement, Places, TaggerTask, export, measure
-from wherefrom.train.tagger_labels import Material, read_labels, training_texts, valid_texts, write_labels
 
 SMALL = replace(NETWORK, rows=256, width=16, layers=2, dropout=0.0, word_dropout=0.0)
 TEXTS = [

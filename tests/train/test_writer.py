@@ -22,18 +22,25 @@ from train.towns import towns_material
 from wherefrom.errors import SettingsError
 from wherefrom.networks.encoder import Encoder, EncoderSettings
 from wherefrom.networks.masque import MasqueSettings, encoder_only, joint, masque, preast
-from wherefrom.networks.reader import ReaderNetwork
 from wherefrom.networks.style_transfer import StyleTransferSettings
-from wherefrom.train import writer_run
+from wherefrom.systems.masque import run as writer_run
+from wherefrom.systems.masque.transfer_task import StyleTransferTask, StyleTransferTaskSettings
+from wherefrom.systems.reader.network import ReaderNetwork
+from wherefrom.systems.writer.batches import Texts, WriterBatchSettings
+from wherefrom.systems.writer.material import NARRATIVEQA, Material, save_synthetic, with_synthetic
+from wherefrom.systems.writer.scores import Said, token_scores
+from wherefrom.systems.writer.task import (
+    WriterTask,
+    WriterTaskSettings,
+    paired,
+    start_encoder,
+    synthesise,
+    word_settings,
+)
+from wherefrom.systems.writer.vocabulary import names, needed, ordered
 from wherefrom.train.checkpoint import save_weights
 from wherefrom.train.loop import LoopSettings, fit, trained
 from wherefrom.train.seeds import seed_everything
-from wherefrom.train.style_transfer import StyleTransferTask, StyleTransferTaskSettings
-from wherefrom.train.writer import WriterTask, WriterTaskSettings, paired, start_encoder, synthesise, word_settings
-from wherefrom.train.writer_batches import Texts, WriterBatchSettings
-from wherefrom.train.writer_material import NARRATIVEQA, Material, save_synthetic, with_synthetic
-from wherefrom.train.writer_scores import Said, token_scores
-from wherefrom.train.writer_vocabulary import names, needed, ordered
 
 WORDS = word_settings(MARKS, len(dict.fromkeys(VOCABULARY)))
 PRETRAINED = EncoderSettings(

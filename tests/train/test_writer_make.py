@@ -15,15 +15,12 @@ from train.letters import MARKS, letters_tokenizer
 from train.test_writer import BATCH, COMMON, JOINT, PRETRAINED
 from train.towns import towns_material
 from wherefrom.errors import SettingsError
-from wherefrom.networks.reader import ReaderNetwork
 from wherefrom.runtime.search import SearchSettings
 from wherefrom.runtime.weights import Weights
 from wherefrom.runtime.writer import Task, WriterSession
-from wherefrom.train.checkpoint import save_weights
-from wherefrom.train.errors import TrainingError
-from wherefrom.train.settings import LoopSettings
-from wherefrom.train.writer import WriterTaskSettings
-from wherefrom.train.writer_make import (
+from wherefrom.systems.reader.network import ReaderNetwork
+from wherefrom.systems.writer.material import load, with_synthetic
+from wherefrom.systems.writer.system import (
     DEFAULT,
     STAGES,
     Places,
@@ -33,7 +30,10 @@ from wherefrom.train.writer_make import (
     WriterSettings,
     writer_settings,
 )
-from wherefrom.train.writer_material import load, with_synthetic
+from wherefrom.systems.writer.task import WriterTaskSettings
+from wherefrom.train.checkpoint import save_weights
+from wherefrom.train.errors import TrainingError
+from wherefrom.train.settings import LoopSettings
 from wherefrom.types import Passage
 
 LOOP = LoopSettings(steps=40, learning_rate=0.01, report_every=20, evaluate_every=40, evaluate_first=False)
@@ -65,7 +65,7 @@ def maker(places: Places, said: list[str]) -> WriterMaker:
 
 
 def test_from_material_to_weights(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wherefrom.train import export_writer
+    from wherefrom.systems.writer import export as export_writer
 
     made = export_writer.WriterExport
     monkeypatch.setattr(export_writer, "WriterExport", lambda **given: made(**given, marks=MARKS))

@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="training needs torch, which a plain install
 pytest.importorskip("tokenizers", reason="the writer's material needs tokenizers")
 
 from train.towns import towns_material
-from wherefrom.train.writer_measure import Shown, main
+from wherefrom.systems.writer.measure import Shown, main
 
 
 def test_gold_answers_are_told_at_their_characters(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ pytest.importorskip("torch", reason="training needs torch, which a plain install
 
 from wherefrom.errors import SettingsError
 from wherefrom.networks.masque_settings import MasqueSettings
-from wherefrom.train.style_transfer import StyleTransferTaskSettings
-from wherefrom.train.writer import WriterTaskSettings
-from wherefrom.train.writer_recipe import Inputs, Training, WriterRecipe, differences, writer_recipe
-from wherefrom.train.writer_run import network_settings, task_settings
+from wherefrom.systems.masque.recipe import Inputs, Training, WriterRecipe, differences, writer_recipe
+from wherefrom.systems.masque.run import network_settings, task_settings
+from wherefrom.systems.masque.transfer_task import StyleTransferTaskSettings
+from wherefrom.systems.writer.task import WriterTaskSettings
 
 INPUTS = Inputs(Path("m"), Path("c"), Path("s"), Path("y"), "cuda")
 

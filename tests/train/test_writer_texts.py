@@ -13,8 +13,8 @@ pytest.importorskip("tokenizers", reason="the writer's material needs tokenizers
 
 from train.letters import letters_tokenizer
 from train.towns import towns_material
-from wherefrom.train.writer_data import texts_beside
-from wherefrom.train.writer_texts import groups_of, main, scored, told
+from wherefrom.systems.writer.corpus import texts_beside
+from wherefrom.systems.writer.texts import groups_of, main, scored, told
 
 TOKENIZER = letters_tokenizer()
 

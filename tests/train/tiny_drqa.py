@@ -10,9 +10,9 @@ import numpy
 from runtime.tiny_reader import tokenizer
 from wherefrom.data.examples import whole
 from wherefrom.features.tokens import tokens
-from wherefrom.networks.drqa import DrQASettings
-from wherefrom.train.drqa_data import Material, Tags
-from wherefrom.train.drqa_vectors import Glove, Pieces
+from wherefrom.systems.drqa.material import Material, Tags
+from wherefrom.systems.drqa.network import DrQASettings
+from wherefrom.systems.drqa.vectors import Glove, Pieces
 from wherefrom.types import Passage
 
 COLOURS = ("red", "blue", "green", "grey")

@@ -57,8 +57,8 @@ def reader(
     in OUT/weights are used with --set runtime.reader=OUT/weights.
     """
     check_extra()
-    from wherefrom.train import reader_make
-    from wherefrom.train.reader_settings import DEFAULT, reader_settings
+    from wherefrom.systems.reader import system as reader_make
+    from wherefrom.systems.reader.settings import DEFAULT, reader_settings
 
     settings = reader_settings(toml or DEFAULT)
     places = reader_make.Places(
@@ -113,7 +113,7 @@ def drqa(
     OUT/weights are used with --set read.kind=drqa --set runtime.drqa=OUT/weights.
     """
     check_extra()
-    from wherefrom.train import drqa_make
+    from wherefrom.systems.drqa import system as drqa_make
 
     settings = drqa_make.make_settings(toml or drqa_make.DEFAULT)
     places = drqa_make.Places(
@@ -157,7 +157,7 @@ def rankqa(
     """
     check_extra()
     from wherefrom.library import Library
-    from wherefrom.train import rankqa_make
+    from wherefrom.systems.rankqa import system as rankqa_make
 
     recipe = rankqa_make.recipe_of(recipe_file or rankqa_make.DEFAULT)
     opened = Library(named(library), rankqa_make.reading(settings(toml, overrides)))
@@ -225,7 +225,7 @@ def _made(
     pretrained: Path | None, reader: Path | None,
 ) -> Path:  # fmt: skip
     check_extra()
-    from wherefrom.train import writer_make
+    from wherefrom.systems.writer import system as writer_make
 
     places = writer_make.Places(
         data, out, ten_passages or out / "ten-passages", pretrained or out / "pretrained", reader

@@ -33,8 +33,8 @@ class RankQARows:
 
     def __call__(self, row: Row) -> Outcome:
         from wherefrom.library import Library
-        from wherefrom.train.rankqa import RankQARecipe
-        from wherefrom.train.rankqa_make import RankQAMaker, Variant, reading
+        from wherefrom.systems.rankqa.system import RankQAMaker, Variant, reading
+        from wherefrom.systems.rankqa.task import RankQARecipe
 
         assert row.recipe is not None, f"{row.id} was not refused"
         given = row.recipe.training.get(SYSTEM)

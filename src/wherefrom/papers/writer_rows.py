@@ -12,11 +12,11 @@ from wherefrom.papers.faults import PaperError, TableFault
 from wherefrom.papers.runner import Outcome
 from wherefrom.papers.table import Paper, Row
 from wherefrom.papers.writer_runs import Fetch, Files, WriterRun, WriterRuns
+from wherefrom.systems.masque.ensemble import voted
+from wherefrom.systems.masque.recipe import WriterRecipe
+from wherefrom.systems.writer.material import load, with_synthetic
+from wherefrom.systems.writer.texts import NARRATIVE, Line, References, groups_of, questions, scored, text_scores, told
 from wherefrom.train import pretrained as encoders
-from wherefrom.train.writer_ensemble import voted
-from wherefrom.train.writer_material import load, with_synthetic
-from wherefrom.train.writer_recipe import WriterRecipe
-from wherefrom.train.writer_texts import NARRATIVE, Line, References, groups_of, questions, scored, text_scores, told
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

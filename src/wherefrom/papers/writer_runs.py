@@ -19,12 +19,12 @@ from wherefrom.errors import SettingsError
 from wherefrom.origin import file_hash
 from wherefrom.papers.faults import PaperError, RunRefused, TableFault, meant
 from wherefrom.papers.table import Paper, Recipe
+from wherefrom.systems.masque.recipe import SAID, Inputs, Training, WriterRecipe, differences, writer_recipe
+from wherefrom.systems.masque.run import run as run_stage
+from wherefrom.systems.writer.corpus import texts_beside
 from wherefrom.train import pretrained as encoders
 from wherefrom.train.loop import MODEL, PROVENANCE
 from wherefrom.train.making import read_json
-from wherefrom.train.writer_data import texts_beside
-from wherefrom.train.writer_recipe import SAID, Inputs, Training, WriterRecipe, differences, writer_recipe
-from wherefrom.train.writer_run import run as run_stage
 
 SYSTEM = "writer"
 Fetch = Callable[[str, Path], Path]

@@ -1,0 +1,1 @@
+"""DrQA's reader (Chen et al. 2017)."""

@@ -1,0 +1,1 @@
+"""Masque, PREAST-QA and style transfer, as published."""

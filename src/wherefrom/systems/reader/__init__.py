@@ -1,0 +1,1 @@
+"""The reader: which passage answers, and which of its words."""

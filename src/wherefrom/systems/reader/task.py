@@ -1,0 +1,504 @@
+"""The reader's training: questions over gold and hard negative passages, from gold alone or from a teacher too.
+
+Material comes from `reader_data`. A microbatch names its pairs by number; their tokens are put together on the
+device, where all of the material lies, so that a GPU never waits for Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+from torch import Tensor
+
+from wherefrom.errors import SettingsError
+from wherefrom.networks.encoder import Encoder, EncoderSettings, load_pretrained
+from wherefrom.origin import file_hash
+from wherefrom.systems.reader.network import (
+    HeadSettings,
+    Pupil,
+    ReaderNetwork,
+    ReaderOutput,
+    best_spans,
+    distillation_loss,
+    relevance_loss,
+    span_loss,
+    state_loss,
+)
+from wherefrom.train.batching import LazyBatches, bucketed, moved
+from wherefrom.train.checkpoint import load_weights
+from wherefrom.train.seeds import seed_of
+from wherefrom.train.task import TaskFacts
+
+SQUAD, TEN_PASSAGES, QUOREF, NQ, WIKIQA, ASKED = range(6)  # as reader_data numbers its sources
+_ALIGNED = 8  # lengths are multiples of it: attention's fast kernels want that
+
+Numbers = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderTaskSettings:
+    """What the reader sees and what it is asked for."""
+
+    negatives: int = 2  # hard passages beside the gold one; more teach ranking, fewer leave time for reading
+    max_tokens: int = 384  # question, title and passage; longer paragraphs lose their tail in training
+    max_question: int = 64
+    tokens: int = 32_768  # of a microbatch, padding included
+    shares: Mapping[int, float] = field(default_factory=lambda: {TEN_PASSAGES: 0.5})  # of a source's examples an epoch
+    title_dropout: float = 0.3  # many documents have no title
+    relevance: float = 0.5  # weight of the relevance losses beside the span loss
+    distillation: float = 0.0  # weight of the teacher's starts and ends; 0 trains on gold alone
+    temperature: float = 2.0  # of the teacher: 1.5 to 2 shows its second guesses
+    states: float = 0.0  # weight of matching the teacher's hidden states
+    state_pairs: tuple[tuple[int, int], ...] = ((2, 4), (4, 8), (6, 12))  # (own, teacher's), 0 before the first layer
+    noise: float = 0.0  # of the questions, whose pairs are shown with tokens replaced: the teacher says what is left
+    noise_tokens: float = 0.1  # of such a pair's tokens, half by [MASK], half by tokens drawn from all passages
+    dropout: float | None = None  # in the encoder; None keeps what it was pretrained with
+    layers: tuple[int, ...] = ()  # of the encoder it starts from, in this order; twice is deeper; () all, as they are
+    fused: bool = False  # compile the layers into fewer kernels; pays on a GPU, after half a minute of compiling
+    classify: int = 101  # [CLS]
+    separate: int = 102  # [SEP]
+    padding: int = 0  # [PAD]
+    masked: int = 103  # [MASK]
+    valid_paragraphs: int = 2000
+    valid_questions: int = 600
+
+    def __post_init__(self) -> None:
+        if self.negatives < 0 or self.max_tokens < 16 or not 0.0 <= self.title_dropout <= 1.0:
+            raise SettingsError("reader: negatives, max_tokens and title_dropout make no sense together")
+        if not 0.0 <= self.noise <= 1.0 or not 0.0 <= self.noise_tokens <= 1.0:
+            raise SettingsError("reader.noise and reader.noise_tokens are shares, from 0 to 1")
+
+    def encoder(self, start: EncoderSettings) -> EncoderSettings:
+        """The encoder that is trained: as deep as `layers` says."""
+        return replace(start, layers=len(self.layers)) if self.layers else start
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A microbatch: (question, passage) pairs by number, and where the answers are."""
+
+    question: Tensor  # (pairs,)
+    passage: Tensor  # (pairs,)
+    titled: Tensor  # (pairs,) whether the title is shown
+    group: Tensor  # (pairs,) which question of the microbatch
+    gold: Tensor  # (golds, 3): pair, first and last token of an answer in its passage
+    relevant: Tensor  # (pairs,)
+    groups: int
+    length: int  # tokens of the longest pair
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """What a network reads."""
+
+    tokens: Tensor  # (pairs, length)
+    mask: Tensor  # (pairs, length) true at real tokens
+    passage: Tensor  # (pairs, length) true at the passage's tokens
+    types: Tensor  # (pairs, length)
+    first: Tensor  # (pairs,) where the passage begins
+
+
+class Material:
+    """The tensors of `reader_data`, moved to the device that asks for them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._here = load_file(path)
+        self._there: dict[str, Tensor] = {}
+        self._device = torch.device("cpu")
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._here[name]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What the tensors are called."""
+        return list(self._here)
+
+    def on(self, device: torch.device) -> Mapping[str, Tensor]:
+        if device != self._device or not self._there:
+            wanted = ("question_tokens", "question_starts", "title_tokens", "title_starts", "passage_tokens",
+                      "passage_starts", "passage_title")  # fmt: skip
+            self._there = {name: self._here[name].to(device) for name in wanted}
+            self._device = device
+        return self._there
+
+    def column(self, name: str) -> Numbers:
+        """A column as numpy has it; numpy draws and cuts a hundred times faster than Python."""
+        return self._here[name].numpy()
+
+    def lengths(self, name: str) -> Numbers:
+        """How many tokens each text has."""
+        return numpy.diff(self.column(f"{name}_starts"))
+
+    def spans(self, number: int) -> list[tuple[int, int]]:
+        """First and last token of every answer of an example."""
+        until, spans = self.column("spans_until"), self.column("spans")
+        return [(int(a), int(b)) for a, b in spans[until[number] : until[number + 1]]]
+
+    def others(self, number: int) -> list[int]:
+        """The passages that do not answer an example's question."""
+        until = self.column("others_until")
+        found: list[int] = self.column("others")[until[number] : until[number + 1]].tolist()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Pairs of an epoch, question by question; the gold passage of a question comes first."""
+
+    example: Numbers  # (pairs,)
+    passage: Numbers  # (pairs,)
+    relevant: Numbers  # (pairs,)
+    until: Numbers  # (questions + 1,): the pairs of question q are until[q] to until[q + 1]
+    titled: Numbers  # (questions,): whether titles are shown
+
+
+def _ranges(begin: Numbers, count: Numbers) -> Numbers:
+    """begin[0], begin[0] + 1, ... count[0] numbers, then those of begin[1], and so on."""
+    ends = numpy.cumsum(count)
+    shift = numpy.repeat(begin - (ends - count), count)
+    return shift + numpy.arange(len(shift))
+
+
+def assembled(material: Mapping[str, Tensor], pairs: Pairs, settings: ReaderTaskSettings) -> Sequences:
+    """`[CLS] question [SEP] title [SEP] passage [SEP]` for every pair; a pair without title has no second [SEP]."""
+    device = pairs.question.device
+    place = torch.arange(pairs.length, device=device)[None, :]  # (1, length)
+
+    def piece(name: str, number: Tensor) -> tuple[Tensor, Tensor]:
+        starts = material[f"{name}_starts"]
+        return starts[number].long()[:, None], (starts[number + 1] - starts[number]).long()[:, None]
+
+    question, asked = piece("question", pairs.question)  # (pairs, 1) each: where it lies, how long it is
+    asked = asked.clamp(max=settings.max_question)
+    title, named = piece("title", material["passage_title"][pairs.passage].long())
+    named = torch.where(pairs.titled[:, None], named, 0)
+    passage, told = piece("passage", pairs.passage)
+    title_at = asked + 2
+    passage_at = title_at + named + (named > 0)
+    told = torch.minimum(told, pairs.length - passage_at - 1)
+    last = passage_at + told  # the closing [SEP]
+
+    def taken(name: str, begin: Tensor, at: Tensor) -> Tensor:
+        tokens = material[f"{name}_tokens"]
+        return tokens[(begin + place - at).clamp(0, len(tokens) - 1)].long()
+
+    inside = (place >= passage_at) & (place < last)
+    tokens = torch.full((len(pairs.question), pairs.length), settings.padding, device=device)
+    tokens = torch.where((place >= 1) & (place <= asked), taken("question", question, torch.ones_like(asked)), tokens)
+    tokens = torch.where((place >= title_at) & (place < title_at + named), taken("title", title, title_at), tokens)
+    tokens = torch.where(inside, taken("passage", passage, passage_at), tokens)
+    separators = (place == asked + 1) | ((place == passage_at - 1) & (named > 0)) | (place == last)
+    tokens = torch.where(separators, settings.separate, tokens)
+    tokens = torch.where(place == 0, settings.classify, tokens)
+    mask = place <= last
+    return Sequences(tokens, mask, inside, ((place > asked + 1) & mask).long(), passage_at.squeeze(1))
+
+
+def noisy(sequences: Sequences, batch: Pairs, drawn_from: Tensor, settings: ReaderTaskSettings) -> Sequences:
+    """Some questions' pairs with some of their tokens replaced; teacher and student read the same.
+
+    What a teacher makes of inputs that nobody wrote says more about it than the same inputs again (Beyer et al. 2022,
+    https://arxiv.org/abs/2106.05237). Gold answers stay the goal; separators and [CLS] stay as they are.
+    """
+    tokens = sequences.tokens
+    chosen = torch.rand(batch.groups, device=tokens.device) < settings.noise  # (groups,)
+    chance = torch.rand(tokens.shape, device=tokens.device)
+    special = (tokens == settings.classify) | (tokens == settings.separate) | ~sequences.mask
+    other = drawn_from[torch.randint(len(drawn_from), tokens.shape, device=tokens.device)].long()
+    replaced = torch.where(chance < settings.noise_tokens / 2, settings.masked, other)
+    changed = chosen[batch.group][:, None] & (chance < settings.noise_tokens) & ~special
+    return replace(sequences, tokens=torch.where(changed, replaced, tokens))
+
+
+class ReaderTask:
+    """Trains a `ReaderNetwork`; with a teacher, on its opinions too."""
+
+    def __init__(
+        self,
+        material: Path,
+        encoder: EncoderSettings,
+        pretrained: Path | None,
+        settings: ReaderTaskSettings | None = None,
+        teacher: ReaderNetwork | None = None,
+        teacher_tokens: Tensor | None = None,
+        heads: HeadSettings | None = None,
+        own_tokens: Tensor | None = None,
+        start: Path | None = None,
+    ) -> None:
+        """`teacher_tokens` and `own_tokens` map the material's token ids to another vocabulary's.
+
+        `start` holds a trained reader with `encoder`'s layers, to go on from in place of a pretrained encoder.
+        """
+        self.settings = settings or ReaderTaskSettings()
+        self._material = Material(material)
+        self._lengths_of = {name: self._material.lengths(name) for name in ("question", "title", "passage")}
+        self._encoder = encoder
+        self._heads = heads
+        self._pretrained = pretrained
+        self._start = start
+        self._teacher = teacher.eval() if teacher else None
+        self._teacher_tokens = teacher_tokens
+        self._own_tokens = own_tokens
+        self._device = torch.device("cpu")  # where the teacher and the token maps are
+        if teacher is None and (self.settings.distillation or self.settings.states):
+            raise SettingsError("reader.distillation and reader.states need a teacher")
+        if self.settings.dropout is not None:
+            dropout = self.settings.dropout
+            self._encoder = replace(encoder, dropout=dropout, attention_dropout=dropout)
+        if self.settings.fused and self._teacher is not None:
+            self._teacher.encoder.fuse()
+
+    def facts(self) -> TaskFacts:
+        data = {self._material.path.name: file_hash(self._material.path)}
+        if self._start is not None:
+            data["start"] = file_hash(self._start)
+        settings = asdict(self.settings)
+        settings["shares"] = {str(source): share for source, share in self.settings.shares.items()}
+        return TaskFacts("reader", data, settings)
+
+    def model(self) -> ReaderNetwork:
+        encoder = self.settings.encoder(self._encoder)
+        network = ReaderNetwork(encoder, self._heads)
+        if self.settings.states and self._teacher is not None:
+            teacher = self._teacher.encoder.settings
+            network = Pupil(encoder, self._heads, teacher, self.settings.state_pairs)
+        layers = self.settings.layers or range(self._encoder.layers)
+        if self._start is not None:
+            trained = ReaderNetwork(self._encoder, self._heads)
+            load_weights(trained, self._start, without=("match.",))
+            network.load_state_dict(
+                {**_maps(network, self._start), **trained.keeping(layers).state_dict()}, strict=False
+            )
+        elif self._pretrained is not None:
+            published = Encoder(self._encoder)
+            load_pretrained(published, self._pretrained)
+            network.encoder.load_state_dict(published.keeping(layers).state_dict())
+        if self.settings.fused:
+            network.encoder.fuse()
+        return network
+
+    def size(self, batch: Pairs) -> int:
+        return batch.groups
+
+    def batches(self, epoch: int, seed: int) -> LazyBatches[Pairs]:
+        chance = numpy.random.default_rng(seed_of("reader", seed, epoch))
+        valid, source = self._material.column("valid"), self._material.column("source")
+        shares = numpy.array([self.settings.shares.get(kind, 1.0) for kind in range(int(source.max()) + 1)])
+        chosen = numpy.flatnonzero((valid == 0) & (chance.random(len(valid)) < shares[source]))
+        plan = self._drawn(chosen, chance)
+        longest = numpy.maximum.reduceat(self._lengths(plan), plan.until[:-1])
+        pieces = numpy.diff(plan.until).tolist()
+        cut = bucketed(longest.tolist(), epoch=epoch, seed=seed, tokens=self.settings.tokens, pieces=pieces)
+        return LazyBatches(cut, lambda places: self._pairs(plan, numpy.array(places)))
+
+    def loss(self, model: ReaderNetwork, batch: Pairs) -> tuple[Tensor, Mapping[str, Tensor | float]]:
+        settings = self.settings
+        self._move(batch.question.device)
+        material = self._material.on(batch.question.device)
+        sequences = assembled(material, batch, settings)
+        if settings.noise and model.training:
+            sequences = noisy(sequences, batch, material["passage_tokens"], settings)
+        states, output = self._read(model, sequences, self._own_tokens)
+        starts, ends = _gold_masks(batch, sequences)
+        span = span_loss(output, starts, ends, batch.group, batch.groups)
+        point = relevance_loss(output.relevance, batch.relevant, batch.group, batch.groups, "point")
+        order = relevance_loss(output.relevance, batch.relevant, batch.group, batch.groups, "list")
+        total = span + settings.relevance * (point + order)
+        parts: dict[str, Tensor | float] = {"span": span.detach(), "relevance": (point + order).detach()}
+        if self._teacher is None:
+            return total, parts
+        with torch.no_grad():
+            known, told = self._read(self._teacher, sequences, self._teacher_tokens)
+        if settings.distillation:
+            learned = distillation_loss(
+                output, told, sequences.passage, batch.group, batch.groups, settings.temperature
+            )
+            soft = relevance_loss(output.relevance, torch.sigmoid(told.relevance), batch.group, batch.groups, "point")
+            total = total + settings.distillation * (learned + settings.relevance * soft)
+            parts |= {"distillation": learned.detach(), "soft relevance": soft.detach()}
+        if isinstance(model, Pupil):
+            matched = state_loss(model, states, known, sequences.mask)
+            total = total + settings.states * matched
+            parts["states"] = matched.detach()
+        return total, parts
+
+    def evaluate(self, model: ReaderNetwork) -> Mapping[str, float]:
+        """Token-level exact match and F1 on whole paragraphs; on ten passages, whether the gold one comes first."""
+        device = next(model.parameters()).device
+        self._move(device)
+        valid, source = self._material["valid"], self._material["source"]
+        gold = self._material["gold"]
+        paragraphs = _some(torch.where((valid == 1) & (source == SQUAD))[0], self.settings.valid_paragraphs)
+        exact, overlap = self._span_scores(model, paragraphs, device)
+        asked = _some(
+            torch.where((valid == 1) & (source == TEN_PASSAGES) & (gold >= 0))[0], self.settings.valid_questions
+        )
+        first = self._gold_first(model, asked, device)
+        return {"em": 100 * exact, "f1": 100 * overlap, "p_1": 100 * first, "score": 100 * overlap + 20 * first}
+
+    # Inside.
+
+    def _move(self, device: torch.device) -> None:
+        """The teacher and the token maps go where the microbatches are."""
+        if device != self._device:
+            self._device = device
+            self._teacher = self._teacher.to(device) if self._teacher is not None else None
+            self._teacher_tokens = self._teacher_tokens.to(device) if self._teacher_tokens is not None else None
+            self._own_tokens = self._own_tokens.to(device) if self._own_tokens is not None else None
+
+    def _read(
+        self, network: ReaderNetwork, sequences: Sequences, tokens: Tensor | None
+    ) -> tuple[list[Tensor], ReaderOutput]:
+        read = sequences.tokens if tokens is None else tokens[sequences.tokens]
+        states = network.encoder.states(read, sequences.mask, sequences.types)
+        return states, network.answer(states[-1], sequences.passage)
+
+    def _drawn(self, chosen: Numbers, chance: numpy.random.Generator) -> _Plan:
+        """The chosen examples with some of their hard passages, drawn anew each epoch."""
+        until, others = self._material.column("others_until"), self._material.column("others")
+        gold = self._material.column("gold")[chosen]
+        counts = numpy.diff(until)[chosen]
+        place = numpy.repeat(numpy.arange(len(chosen)), counts)  # which chosen example a hard passage belongs to
+        hard = others[_ranges(until[:-1][chosen], counts)]
+        mixed = numpy.lexsort((chance.random(len(place)), place))
+        wanted = self.settings.negatives + (gold < 0)
+        kept = numpy.arange(len(place)) - numpy.repeat(numpy.cumsum(counts) - counts, counts) < wanted[place]
+        hard, place = hard[mixed][kept], place[kept]  # `place` is sorted, so `mixed` leaves it as it is
+        return self._plan(
+            chosen,
+            numpy.concatenate([numpy.flatnonzero(gold >= 0), place]),
+            numpy.concatenate([gold[gold >= 0], hard]),
+            lambda questions: chance.random(questions) >= self.settings.title_dropout,
+        )
+
+    def _plan(self, examples: Numbers, place: Numbers, passage: Numbers, titled: Callable[[int], Numbers]) -> _Plan:
+        """Pairs in the order of their examples, by `place` among them; examples without any passage are left out."""
+        order = numpy.argsort(place, kind="stable")
+        place, passage = place[order], passage[order]
+        example = examples[place]
+        begins = numpy.flatnonzero(numpy.diff(place, prepend=-1))
+        return _Plan(
+            example=example,
+            passage=passage,
+            relevant=passage == self._material.column("gold")[example],
+            until=numpy.append(begins, len(place)),
+            titled=titled(len(begins)),
+        )
+
+    def _given(self, groups: Sequence[tuple[int, Sequence[int]]]) -> Pairs:
+        """A microbatch of these examples with these passages, titles shown."""
+        plan = self._plan(
+            numpy.array([number for number, _ in groups]),
+            numpy.repeat(numpy.arange(len(groups)), [len(passages) for _, passages in groups]),
+            numpy.array([other for _, passages in groups for other in passages]),
+            lambda questions: numpy.ones(questions, bool),
+        )
+        return self._pairs(plan, numpy.arange(len(groups)))
+
+    def _lengths(self, plan: _Plan, pairs: Numbers | None = None) -> Numbers:
+        """Tokens of every pair, with its title, at most `max_tokens`."""
+        example, passage = (plan.example, plan.passage) if pairs is None else (plan.example[pairs], plan.passage[pairs])
+        asked = self._lengths_of["question"][self._material.column("question")[example]]
+        named = self._lengths_of["title"][self._material.column("passage_title")[passage]]
+        told = self._lengths_of["passage"][passage]
+        whole: Numbers = numpy.minimum(asked, self.settings.max_question) + named + told + 4
+        return numpy.minimum(whole, self.settings.max_tokens)
+
+    def _pairs(self, plan: _Plan, questions: Numbers) -> Pairs:
+        counts = plan.until[questions + 1] - plan.until[questions]
+        pairs = _ranges(plan.until[questions], counts)
+        example, passage, relevant = plan.example[pairs], plan.passage[pairs], plan.relevant[pairs]
+        until, spans = self._material.column("spans_until"), self._material.column("spans")
+        right = numpy.flatnonzero(relevant)
+        golds = until[example[right] + 1] - until[example[right]]
+        places = spans[_ranges(until[example[right]], golds)]
+        longest = int(self._lengths(plan, pairs).max())
+        return Pairs(
+            question=torch.from_numpy(self._material.column("question")[example].astype(numpy.int64)),
+            passage=torch.from_numpy(passage.astype(numpy.int64)),
+            titled=torch.from_numpy(numpy.repeat(plan.titled[questions], counts)),
+            group=torch.from_numpy(numpy.repeat(numpy.arange(len(questions)), counts)),
+            gold=torch.from_numpy(
+                numpy.column_stack([numpy.repeat(right, golds), places]).astype(numpy.int64).reshape(-1, 3)
+            ),
+            relevant=torch.from_numpy(relevant),
+            groups=len(questions),
+            length=min(-(-longest // _ALIGNED) * _ALIGNED, self.settings.max_tokens),
+        )
+
+    def _span_scores(self, model: ReaderNetwork, numbers: Sequence[int], device: torch.device) -> tuple[float, float]:
+        exact = overlap = 0.0
+        gold, lengths = self._material.column("gold").tolist(), self._lengths_of["passage"].tolist()
+        ordered = sorted(numbers, key=lambda number: lengths[gold[number]])
+        for begin in range(0, len(ordered), 64):
+            some = ordered[begin : begin + 64]
+            pairs = moved(self._given([(number, [gold[number]]) for number in some]), device)
+            sequences = assembled(self._material.on(device), pairs, self.settings)
+            _, output = self._read(model, sequences, self._own_tokens)
+            found = best_spans(output.start, output.end, 30, 1)
+            starts = (found.start[:, 0] - sequences.first).tolist()
+            ends = (found.end[:, 0] - sequences.first).tolist()
+            for number, start, end in zip(some, starts, ends, strict=True):
+                right = self._material.spans(number)
+                exact += (start, end) in right
+                overlap += max(_overlap(start, end, a, b) for a, b in right)
+        return exact / max(len(numbers), 1), overlap / max(len(numbers), 1)
+
+    def _gold_first(self, model: ReaderNetwork, numbers: Sequence[int], device: torch.device) -> float:
+        right = 0
+        gold = self._material.column("gold").tolist()
+        for begin in range(0, len(numbers), 16):
+            some = numbers[begin : begin + 16]
+            groups = [(number, [gold[number], *self._material.others(number)]) for number in some]
+            pairs = moved(self._given(groups), device)
+            sequences = assembled(self._material.on(device), pairs, self.settings)
+            relevance = self._read(model, sequences, self._own_tokens)[1].relevance.tolist()
+            at = 0
+            for _, passages in groups:
+                right += max(relevance[at : at + len(passages)]) == relevance[at]
+                at += len(passages)
+        return right / max(len(numbers), 1)
+
+
+def _gold_masks(batch: Pairs, sequences: Sequences) -> tuple[Tensor, Tensor]:
+    """True where an answer starts, and where one ends; answers beyond the cut are lost."""
+    pair, first, last = batch.gold.unbind(1)
+    begin = sequences.first[pair]
+    fits = (begin + last < batch.length).float()
+    most = batch.length - 1
+
+    def marked(place: Tensor) -> Tensor:  # added up rather than picked out: the device need not be waited for
+        count = torch.zeros(sequences.mask.shape, device=fits.device)
+        return count.index_put((pair, (begin + place).clamp(max=most)), fits, accumulate=True) > 0
+
+    return marked(first) & sequences.passage, marked(last) & sequences.passage
+
+
+def _maps(network: ReaderNetwork, start: Path) -> dict[str, Tensor]:
+    """An earlier pupil's maps to its teacher's states, where there are as many of the same shape; else none."""
+    if not isinstance(network, Pupil):
+        return {}
+    kept = {f"match.{name}": value.shape for name, value in network.match.state_dict().items()}
+    found = {name: value for name, value in load_file(start).items() if name.startswith("match.")}
+    return found if {name: value.shape for name, value in found.items()} == kept else {}
+
+
+def _overlap(a: int, b: int, c: int, d: int) -> float:
+    """F1 of two token spans, ends included."""
+    shared = min(b, d) - max(a, c) + 1
+    return 2 * shared / ((b - a + 1) + (d - c + 1)) if shared > 0 else 0.0
+
+
+def _some(numbers: Tensor, most: int) -> list[int]:
+    """At most so many, evenly spread."""
+    listed: list[int] = numbers.tolist()
+    return listed if len(listed) <= most else [listed[place * len(listed) // most] for place in range(most)]

@@ -1,0 +1,1 @@
+"""The writer: answers word by word, each with its source."""

@@ -1,0 +1,1 @@
+"""Yes or No: what the deciding words say."""
