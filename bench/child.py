@@ -29,11 +29,7 @@ def _build(system: System, _: list[str]) -> dict[str, Any]:
     system.load()
     begun, cpu_begun = time.perf_counter(), _cpu_seconds()
     passages = system.build()
-    return {
-        "passages": passages,
-        "seconds": time.perf_counter() - begun,
-        "cpu_seconds": _cpu_seconds() - cpu_begun,
-    }
+    return {"passages": passages, "seconds": time.perf_counter() - begun, "cpu_seconds": _cpu_seconds() - cpu_begun}
 
 
 def _first(system: System, questions: list[str]) -> dict[str, Any]:

@@ -185,8 +185,11 @@ def serving(path: Path, arguments: Sequence[str]) -> Iterator[Server]:
     with tempfile.NamedTemporaryFile("w+", suffix=".log") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "wherefrom", "serve", str(path), "--port", "0", *arguments],
-            stderr=log, stdout=subprocess.DEVNULL, cwd=ROOT, env=dict(os.environ),
-        )  # fmt: skip
+            stderr=log,
+            stdout=subprocess.DEVNULL,
+            cwd=ROOT,
+            env=dict(os.environ),
+        )
         try:
             address = _until_ready(process, Path(log.name))
             yield Server(address, process.pid)
@@ -363,23 +366,50 @@ def verdicts(run: Run) -> list[tuple[str, str, str, bool | None]]:
     neural = run.pipeline["read"] == "span"
     loads = run.page.seconds
     return [
-        ("5xx but an honest 503, broken answers", "none", f"{load.server_errors}, {load.broken}",
-         not (load.server_errors or load.broken)),
+        (
+            "5xx but an honest 503, broken answers",
+            "none",
+            f"{load.server_errors}, {load.broken}",
+            not (load.server_errors or load.broken),
+        ),
         ("acknowledged uploads lost", "none", f"{load.lost} of {load.acknowledged:,}", load.lost == 0),
-        ("memory, last quarter beside the second", f"at most {MOST_GROWTH:+.0%}", f"{load.growth:+.1%}",
-         load.growth <= MOST_GROWTH),
-        ("... without pages of files, which the system takes back", f"at most {MOST_GROWTH:+.0%}",
-         f"{load.own_growth:+.1%}", load.own_growth <= MOST_GROWTH),
-        (f"first event, p50, {load.clients} clients", f"below {1000 * MOST_FIRST:.0f} ms", f"{1000 * first:.0f} ms",
-         first < MOST_FIRST),
-        ("read together beside one by one", f"at least {LEAST_RATIO}× with the network", f"{ratio:.2f}×",
-         ratio >= LEAST_RATIO if neural else None),
-        ("all files of the page", f"below {MOST_PAGE_BYTES / 1000:.0f} kB", f"{run.page.bytes / 1000:.0f} kB",
-         run.page.bytes < MOST_PAGE_BYTES),
-        (f"the page can be used, median of {PAGE_LOADS} loads", f"below {1000 * MOST_PAGE_SECONDS:.0f} ms",
-         f"{1000 * median(loads):.0f} ms" if loads else "no browser",
-         median(loads) < MOST_PAGE_SECONDS if loads else None),
-    ]  # fmt: skip
+        (
+            "memory, last quarter beside the second",
+            f"at most {MOST_GROWTH:+.0%}",
+            f"{load.growth:+.1%}",
+            load.growth <= MOST_GROWTH,
+        ),
+        (
+            "... without pages of files, which the system takes back",
+            f"at most {MOST_GROWTH:+.0%}",
+            f"{load.own_growth:+.1%}",
+            load.own_growth <= MOST_GROWTH,
+        ),
+        (
+            f"first event, p50, {load.clients} clients",
+            f"below {1000 * MOST_FIRST:.0f} ms",
+            f"{1000 * first:.0f} ms",
+            first < MOST_FIRST,
+        ),
+        (
+            "read together beside one by one",
+            f"at least {LEAST_RATIO}× with the network",
+            f"{ratio:.2f}×",
+            ratio >= LEAST_RATIO if neural else None,
+        ),
+        (
+            "all files of the page",
+            f"below {MOST_PAGE_BYTES / 1000:.0f} kB",
+            f"{run.page.bytes / 1000:.0f} kB",
+            run.page.bytes < MOST_PAGE_BYTES,
+        ),
+        (
+            f"the page can be used, median of {PAGE_LOADS} loads",
+            f"below {1000 * MOST_PAGE_SECONDS:.0f} ms",
+            f"{1000 * median(loads):.0f} ms" if loads else "no browser",
+            median(loads) < MOST_PAGE_SECONDS if loads else None,
+        ),
+    ]
 
 
 def markdown(run: Run) -> str:

@@ -264,8 +264,11 @@ def _sentences(run: Run) -> list[str]:
         ours = run.of(one.passages, "int8")
         assert ours is not None
         cells = [str(one.passages), TITLES[one.system]]
-        pairs = ((one.wall_seconds, ours.wall_seconds, 50), (one.wall_seconds, ours.wall_seconds, 90),
-                 (one.cpu_seconds, ours.cpu_seconds, 50))  # fmt: skip
+        pairs = (
+            (one.wall_seconds, ours.wall_seconds, 50),
+            (one.wall_seconds, ours.wall_seconds, 90),
+            (one.cpu_seconds, ours.cpu_seconds, 50),
+        )
         for theirs, mine, percent in pairs:
             value = percentile(theirs, percent)
             cells += [milliseconds(value), f"{value / percentile(mine, percent):.2f}"]

@@ -158,9 +158,12 @@ def _ask(job: Job) -> dict[str, Any]:
     from wherefrom.write.yes_no import YesNoWriter
 
     chosen = [
-        f"write.kind={job.kind}", f"runtime.writer={job.weights}", f"runtime.reader={job.reader}",
-        f"runtime.threads={job.threads}", "judge.min_chance=0.0",
-    ]  # fmt: skip
+        f"write.kind={job.kind}",
+        f"runtime.writer={job.weights}",
+        f"runtime.reader={job.reader}",
+        f"runtime.threads={job.threads}",
+        "judge.min_chance=0.0",
+    ]
     times: list[dict[str, float]] = []
     words: list[int] = []
     with Library(job.library, resolve(overrides=chosen)) as library:

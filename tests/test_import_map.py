@@ -12,9 +12,21 @@ from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[1]
 INFERENCE = (
-    "pipeline", "library", "ingest", "retrieve", "rank", "read", "rerank", "judge", "write", "summarize", "runtime",
-    "features", "store", "stages",
-)  # fmt: skip
+    "pipeline",
+    "library",
+    "ingest",
+    "retrieve",
+    "rank",
+    "read",
+    "rerank",
+    "judge",
+    "write",
+    "summarize",
+    "runtime",
+    "features",
+    "store",
+    "stages",
+)
 HEAVY = {"torch", "transformers", "scipy", "pandas"}
 
 

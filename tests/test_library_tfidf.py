@@ -128,11 +128,13 @@ def test_an_index_nobody_knows_is_refused(plain: Library) -> None:
 
 def test_dot_and_cosine_are_settings(tmp_path: Path) -> None:
     library = tfidf(tmp_path / "library")
-    library.put([
-        Document("short", "Zebra.", ""),
-        Document("long", "Zebra zebra zebra, and then lions, tigers, apes, bears, wolves, owls and much more.", ""),
-        Document("other", "Nothing to see.", ""),
-    ])  # fmt: skip
+    library.put(
+        [
+            Document("short", "Zebra.", ""),
+            Document("long", "Zebra zebra zebra, and then lions, tigers, apes, bears, wolves, owls and much more.", ""),
+            Document("other", "Nothing to see.", ""),
+        ]
+    )
     assert found(library, "zebra") == ["short", "long"]
     assert found(tfidf(library.path, "retrieve.similarity=dot"), "zebra") == ["long", "short"]
 
@@ -160,8 +162,11 @@ def test_the_command_builds_and_tells(plain: Library) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "wherefrom", *arguments, "--library", str(plain.path)],
-            capture_output=True, text=True, timeout=60, env=dict(os.environ),
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=dict(os.environ),
+        )
 
     missing = run("search", "zebras", "--set", "retrieve.kind=tfidf")
     assert (missing.returncode, "wherefrom index tfidf" in missing.stderr) == (3, True)

@@ -55,7 +55,7 @@ def test_the_files_are_those_that_were_measured() -> None:
         ("When did the harbour open?", HARBOUR, "1908"),
         ("Where does the key of the tower hang?", AWKWARD["long"], "behind the clock"),
     ],
-)  # fmt: skip
+)
 def test_it_reads(pipeline: Pipeline, question: str, text: str, answer: str) -> None:
     (candidates,) = pipeline.reader.read([Question("q", question)], [[whole("p", text)]])
     assert candidates[0].text == answer

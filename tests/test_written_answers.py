@@ -137,9 +137,21 @@ def test_settings_that_make_no_sense_are_named(override: str) -> None:
 class TestCommandLine:
     def ask(self, library: Library, tiny_writer_weights: Path, *more: str) -> list[str]:
         return [
-            sys.executable, "-m", "wherefrom", "ask", QUESTION, "--style", "sentence", "--library", str(library.path),
-            "--set", "write.kind=masque", "--set", f"runtime.writer={tiny_writer_weights}", *more,
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "wherefrom",
+            "ask",
+            QUESTION,
+            "--style",
+            "sentence",
+            "--library",
+            str(library.path),
+            "--set",
+            "write.kind=masque",
+            "--set",
+            f"runtime.writer={tiny_writer_weights}",
+            *more,
+        ]
 
     def test_shows_where_the_copied_words_stand(self, library: Library, tiny_writer_weights: Path) -> None:
         command = self.ask(library, tiny_writer_weights)

@@ -186,9 +186,20 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         _positive(
-            "server", self, "workers", "batch", "queue", "seconds", "upload_megabytes", "upload_files",
-            "unpacked_megabytes", "jobs", "job_seconds", "job_megabytes", "per_minute",
-        )  # fmt: skip
+            "server",
+            self,
+            "workers",
+            "batch",
+            "queue",
+            "seconds",
+            "upload_megabytes",
+            "upload_files",
+            "unpacked_megabytes",
+            "jobs",
+            "job_seconds",
+            "job_megabytes",
+            "per_minute",
+        )
         if not 0 <= self.port <= 65535:
             raise SettingsError(f"server.port is a number from 0 to 65535, not {self.port}")
         if self.wait_ms < 0:
@@ -214,9 +225,26 @@ class Settings:
 
 # Snowball languages that the index can stem.
 LANGUAGES = (
-    "none", "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian",
-    "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
-)  # fmt: skip
+    "none",
+    "arabic",
+    "danish",
+    "dutch",
+    "english",
+    "finnish",
+    "french",
+    "german",
+    "greek",
+    "hungarian",
+    "italian",
+    "norwegian",
+    "portuguese",
+    "romanian",
+    "russian",
+    "spanish",
+    "swedish",
+    "tamil",
+    "turkish",
+)
 
 # A library remembers these from its first day: changing one would need every passage made anew.
 FIXED_SECTIONS = ("split", "index")

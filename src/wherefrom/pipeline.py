@@ -41,11 +41,7 @@ class Pipeline:
         return self.rank_many(self.find_many(questions))
 
     def ask_many(
-        self,
-        questions: Sequence[Question],
-        style: Style,
-        min_chance: float | None = None,
-        heard: Heard | None = None,
+        self, questions: Sequence[Question], style: Style, min_chance: float | None = None, heard: Heard | None = None
     ) -> list[Trace]:
         """Find passages in the library and answer from them."""
         return self.tell_many(self.read_many(self.rank_many(self.find_many(questions))), style, min_chance, heard)

@@ -93,10 +93,7 @@ class Judge(Protocol):
     """Says the chance that the library answers each question, from 0 to 1."""
 
     def judge(
-        self,
-        questions: Sequence[Question],
-        hits: Sequence[Sequence[Hit]],
-        candidates: Sequence[Sequence[Candidate]],
+        self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], candidates: Sequence[Sequence[Candidate]]
     ) -> list[float]: ...
 
 

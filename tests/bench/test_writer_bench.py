@@ -41,9 +41,7 @@ def run(tiny_network: Any, tiny_writer_weights: Path, tmp_path_factory: pytest.T
 
 
 def test_measures_every_system_and_stage(run: Run) -> None:
-    assert [(one.passages, one.system) for one in run.written] == [
-        (4, "int8"), (4, "torch"), (2, "int8"), (2, "torch"),
-    ]  # fmt: skip
+    assert [(one.passages, one.system) for one in run.written] == [(4, "int8"), (4, "torch"), (2, "int8"), (2, "torch")]
     assert all(len(one.wall_seconds) == len(one.cpu_seconds) == 3 for one in run.written)
     assert all(one.memory.total > 1_000_000 for one in run.written)
     assert [one.kind for one in run.asked] == ["masque", "verbatim"]

@@ -12,9 +12,15 @@ from pathlib import Path
 import pytest
 
 NAMES = (
-    "squad/train-v1.1.json", "squad/valid-v1.1.json", "qa2d/train.tsv", "qa2d/valid.tsv", "more_reading/quoref.jsonl",
-    "nq_oracle/train.jsonl", "wikiqa/WikiQA-train.tsv", "wikipedia/AA.txt",
-)  # fmt: skip
+    "squad/train-v1.1.json",
+    "squad/valid-v1.1.json",
+    "qa2d/train.tsv",
+    "qa2d/valid.tsv",
+    "more_reading/quoref.jsonl",
+    "nq_oracle/train.jsonl",
+    "wikiqa/WikiQA-train.tsv",
+    "wikipedia/AA.txt",
+)
 
 
 def needs_the_extra() -> None:
@@ -63,9 +69,17 @@ def test_drqa_names_a_mistake_before_anything_is_made(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("[network]\nalign = 3\n")
     out = tmp_path / "out"
     done = run(
-        "train", "drqa", "--data", tmp_path, "--out", out, "--glove", tmp_path / "glove.txt", "--settings",
+        "train",
+        "drqa",
+        "--data",
+        tmp_path,
+        "--out",
+        out,
+        "--glove",
+        tmp_path / "glove.txt",
+        "--settings",
         tmp_path / "mine.toml",
-    )  # fmt: skip
+    )
     assert done.returncode == 2
     assert "network.align must be true or false, not 3" in done.stderr
     assert not out.exists()

@@ -80,10 +80,14 @@ def test_filtered_trecqa_is_what_cleaning_gives(data_folder: Path) -> None:
 
 def test_qa2d_rows_join_to_squad(data_folder: Path) -> None:
     joined = {
-        split: sum(1 for _ in qa2d.on_squad(catalog.load("qa2d", data_folder / "qa2d", "train"),
-                                            catalog.load("squad", data_folder / "squad", split)))
+        split: sum(
+            1
+            for _ in qa2d.on_squad(
+                catalog.load("qa2d", data_folder / "qa2d", "train"), catalog.load("squad", data_folder / "squad", split)
+            )
+        )
         for split in ("train", "valid")
-    }  # fmt: skip
+    }
     assert joined == {"train": 5_539, "valid": 1_359}
 
 

@@ -34,10 +34,15 @@ def content(example: Example) -> tuple[str, list[str], tuple[bool, ...]]:
 def test_trecqa_in_lines_and_in_jacana_form_is_the_same(tmp_path: Path) -> None:
     json_lines(tmp_path / "dev.jsonl", [MIXED, RIGHT])
     text(tmp_path / "TEST.xml", JACANA)
-    tsv(tmp_path / "trecr_train.tsv", [["question", "answer", "label"]] + [
-        [record["question"], candidate["sentence"], f"{candidate['label']} "]  # type: ignore[index,list-item]
-        for record in (MIXED, RIGHT) for candidate in record["candidates"]
-    ])  # fmt: skip
+    tsv(
+        tmp_path / "trecr_train.tsv",
+        [["question", "answer", "label"]]
+        + [
+            [record["question"], candidate["sentence"], f"{candidate['label']} "]  # type: ignore[index,list-item]
+            for record in (MIXED, RIGHT)
+            for candidate in record["candidates"]
+        ],
+    )
     lines, jacana, rows = (
         sound(lambda split=split: trecqa.load(tmp_path, split)) for split in ("dev", "test", "train-all")
     )

@@ -9,16 +9,22 @@ from typing import Any
 
 PARAGRAPHS = {
     "Harbour": [
-        ("The harbour of Ostrava Bay opened in 1908. Its lighthouse was built by Ines Moreau.",
-         [("h1", "When did the harbour open?", ["1908"]), ("h2", "Who built the lighthouse?", ["Ines Moreau"])]),
-        ("Ferries leave the pier at dawn. The crossing takes two hours.",
-         [("h3", "When do ferries leave?", ["at dawn", "dawn"])]),
+        (
+            "The harbour of Ostrava Bay opened in 1908. Its lighthouse was built by Ines Moreau.",
+            [("h1", "When did the harbour open?", ["1908"]), ("h2", "Who built the lighthouse?", ["Ines Moreau"])],
+        ),
+        (
+            "Ferries leave the pier at dawn. The crossing takes two hours.",
+            [("h3", "When do ferries leave?", ["at dawn", "dawn"])],
+        ),
     ],
     "Garden": [
-        ("The garden holds 412 kinds of rose. Its gate closes at dusk.",
-         [("g1", "How many kinds of rose are there?", ["412"]), ("g2", "When does the gate close?", ["dusk"])]),
+        (
+            "The garden holds 412 kinds of rose. Its gate closes at dusk.",
+            [("g1", "How many kinds of rose are there?", ["412"]), ("g2", "When does the gate close?", ["dusk"])],
+        )
     ],
-}  # fmt: skip
+}
 
 
 def squad(articles: dict[str, Any] = PARAGRAPHS) -> dict[str, Any]:
@@ -73,14 +79,21 @@ def write_ten_passage_sources(folder: Path, articles: int = 60) -> Path:
     for split, letters in (("train", "ABCDEF"), ("valid", "UVW")):
         made = {
             f"Town_{letter}": [
-                (f"Town {letter} has {ord(letter)}{number} bridges over its river. Part {number} of town {letter} is "
-                 f"old. People walk there in the evening.",
-                 [(f"{letter}{number}", f"How many bridges has town {letter} in part {number}?",
-                   [f"{ord(letter)}{number}"])])
+                (
+                    f"Town {letter} has {ord(letter)}{number} bridges over its river. Part {number} of town {letter} "
+                    f"is old. People walk there in the evening.",
+                    [
+                        (
+                            f"{letter}{number}",
+                            f"How many bridges has town {letter} in part {number}?",
+                            [f"{ord(letter)}{number}"],
+                        )
+                    ],
+                )
                 for number in range(4)
             ]
             for letter in letters
-        }  # fmt: skip
+        }
         with lzma.open(folder / "squad" / f"{split}-v1.1.json.xz", "wt", encoding="utf-8") as file:
             json.dump(squad(made), file)
     columns = "dataset\texample_uid\tquestion\tanswer\tturker_answer\trule-based\n"

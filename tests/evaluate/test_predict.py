@@ -102,11 +102,7 @@ def test_a_run_knows_its_networks() -> None:
     lexical = resolve(None, ["rank.kind=none", "read.kind=sentence", "judge.kind=lexical", "write.kind=verbatim"])
     assert set(weights_of(build(lexical, None))) == {"yes-no/polarity.json"}
     quoting = resolve(None, ["write.kind=verbatim", "write.yes_no=false"])
-    assert set(weights_of(build(quoting, None))) == {
-        "reader/model.onnx",
-        "reader/judge.json",
-        "reader/settings.toml",
-    }
+    assert set(weights_of(build(quoting, None))) == {"reader/model.onnx", "reader/judge.json", "reader/settings.toml"}
     assert {"reader/model.onnx", "writer/step.onnx", "writer/words.npy"} <= set(weights_of(build(Settings(), None)))
 
 

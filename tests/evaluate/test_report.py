@@ -23,10 +23,14 @@ from wherefrom.types import Question
 def scores(tmp_path: Path) -> Path:
     passage = whole("p", "It opened in 1908.")
     examples = [
-        Example(Question(str(n), f"{'When' if n % 2 else 'Who'} <b>?"), (passage,), answers=("1908",) if n % 3 else (),
-                answerable=bool(n % 3))
+        Example(
+            Question(str(n), f"{'When' if n % 2 else 'Who'} <b>?"),
+            (passage,),
+            answers=("1908",) if n % 3 else (),
+            answerable=bool(n % 3),
+        )
         for n in range(12)
-    ]  # fmt: skip
+    ]
     predictions = {str(n): Prediction(str(n), "1908" if n % 4 else "", "1908", n / 12) for n in range(12)}
     path = tmp_path / "a-run.json"
     path.write_bytes(msgspec.json.encode(score(catalog.dataset("squad2"), examples, predictions).flat()))
@@ -82,8 +86,14 @@ def test_html_is_one_file_with_every_plot(scores: Path, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     write_report([scores, scores], out, "Our <results>")
     text = out.read_text()
-    for plot in ("precision and recall", "Calibration", "Risk and coverage", "by question type", "by keyword",
-                 "Words of an answer"):  # fmt: skip
+    for plot in (
+        "precision and recall",
+        "Calibration",
+        "Risk and coverage",
+        "by question type",
+        "by keyword",
+        "Words of an answer",
+    ):
         assert re.search(f'aria-label="[^"]*{plot}', text), plot
     assert "Our &lt;results&gt;" in text
     assert not re.search(r"<script|<link|src=|url\(|@import", text), "the page must need nothing else"

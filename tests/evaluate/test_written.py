@@ -63,9 +63,13 @@ def test_four_words_in_a_row() -> None:
 
 def test_scores_tell_them_for_sentences() -> None:
     example = Example(
-        Question("1", GOOD.question.text), (TOLD, OTHER), (True, False), answers=("1908",),
-        sentences=("The mill was built in 1908.",), answerable=True,
-    )  # fmt: skip
+        Question("1", GOOD.question.text),
+        (TOLD, OTHER),
+        (True, False),
+        answers=("1908",),
+        sentences=("The mill was built in 1908.",),
+        answerable=True,
+    )
     astray = trace(word("The", OTHER, ""), word("bridge", OTHER), word("1908", TOLD))
     marco = catalog.dataset("ten-passages")
     assert score(marco, [example], {"1": of_trace(GOOD)}).metrics["from_relevant"] == 100.0
@@ -77,11 +81,15 @@ def test_scores_tell_them_for_sentences() -> None:
 def test_every_copied_word_counts_alike_in_the_share_of_all_words() -> None:
     examples = [
         Example(
-            Question(id, GOOD.question.text), (TOLD, OTHER), (True, False), answers=("1908",),
-            sentences=("The mill was built in 1908.",), answerable=True,
+            Question(id, GOOD.question.text),
+            (TOLD, OTHER),
+            (True, False),
+            answers=("1908",),
+            sentences=("The mill was built in 1908.",),
+            answerable=True,
         )
         for id in ("1", "2")
-    ]  # fmt: skip
+    ]
     astray = replace(trace(word("bridge", OTHER, "")), question=Question("2", GOOD.question.text))
     marco = catalog.dataset("ten-passages")
     found = score(marco, examples, {"1": of_trace(GOOD), "2": of_trace(astray)}).metrics

@@ -65,10 +65,7 @@ def test_links_inserted_text_and_content_controls_are_kept_and_deleted_text_is_n
         '<w:del w:id="2" w:author="a"><w:r><w:delText>gone</w:delText></w:r></w:del>'
         "<w:r><w:tab/><w:t>end</w:t><w:br/><w:t>line</w:t></w:r></w:p>",
     )
-    append(
-        document,
-        f"<w:sdt {SPACE}><w:sdtContent><w:p><w:r><w:t>controlled</w:t></w:r></w:p></w:sdtContent></w:sdt>",
-    )
+    append(document, f"<w:sdt {SPACE}><w:sdtContent><w:p><w:r><w:t>controlled</w:t></w:r></w:p></w:sdtContent></w:sdt>")
     assert read(saved(document), "x.docx")[1] == "See the page and more\tend\nline\n\ncontrolled"
 
 
@@ -129,8 +126,7 @@ def test_entities_are_not_expanded(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [b"", b"plain words", random.Random(1).randbytes(2000), b"PK\x03\x04" + random.Random(2).randbytes(2000)],
+    "data", [b"", b"plain words", random.Random(1).randbytes(2000), b"PK\x03\x04" + random.Random(2).randbytes(2000)]
 )
 def test_what_is_no_word_document_is_refused(data: bytes) -> None:
     with pytest.raises(IngestError, match="damaged, or not a Word document"):

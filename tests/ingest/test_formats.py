@@ -246,10 +246,22 @@ def test_progress_reaches_the_size_of_the_file(tmp_path: Path) -> None:
 
 
 BEGINNINGS = [
-    b"", b"%PDF-1.7\n", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"<html><body>", b"<doc id='1'>", b'<doc id="1">\n',
-    b'{"text": "', b"---\ntitle: x\n---\n", b"\x1f\x8b\x08", b"\xfd7zXZ\x00", b"\xff\xfe", b"\xfe\xff",
-    b"\xef\xbb\xbf", b"| a |\n|---|\n",
-]  # fmt: skip
+    b"",
+    b"%PDF-1.7\n",
+    b"PK\x03\x04",
+    b"\xd0\xcf\x11\xe0",
+    b"<html><body>",
+    b"<doc id='1'>",
+    b'<doc id="1">\n',
+    b'{"text": "',
+    b"---\ntitle: x\n---\n",
+    b"\x1f\x8b\x08",
+    b"\xfd7zXZ\x00",
+    b"\xff\xfe",
+    b"\xfe\xff",
+    b"\xef\xbb\xbf",
+    b"| a |\n|---|\n",
+]
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

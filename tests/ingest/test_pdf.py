@@ -171,8 +171,7 @@ def test_pictures_without_text_ask_for_ocr() -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [b"", b"%PDF-1.7\n", b"%PDF-1.4\n" + random.Random(1).randbytes(3000), b"plain words", made([["x"]])[:100]],
+    "data", [b"", b"%PDF-1.7\n", b"%PDF-1.4\n" + random.Random(1).randbytes(3000), b"plain words", made([["x"]])[:100]]
 )
 def test_what_is_no_pdf_is_refused(data: bytes, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(IngestError, match=r"damaged, or not a PDF|only pictures"):

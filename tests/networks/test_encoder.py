@@ -14,13 +14,7 @@ pytest.importorskip("safetensors")
 from safetensors.torch import save_file  # noqa: E402
 
 from wherefrom.errors import SettingsError, WherefromError  # noqa: E402
-from wherefrom.networks.encoder import (  # noqa: E402
-    Encoder,
-    EncoderSettings,
-    load_pretrained,
-    published_names,
-    relative_bucket,
-)
+from wherefrom.networks.encoder import Encoder, EncoderSettings, load_pretrained, published_names, relative_bucket  # noqa: E402
 
 BERT = EncoderSettings("bert", words=50, width=12, layers=3, heads=3, inner=20, positions=40, types=2)
 MPNET = EncoderSettings(
@@ -30,18 +24,37 @@ BOTH = pytest.mark.parametrize("settings", [BERT, MPNET], ids=["bert", "mpnet"])
 
 CONFIG = {
     "bert": {
-        "model_type": "bert", "vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6, "type_vocab_size": 2,
-        "num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": 512, "pad_token_id": 0,
-        "layer_norm_eps": 1e-12, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.2, "hidden_act": "gelu",
+        "model_type": "bert",
+        "vocab_size": 30522,
+        "hidden_size": 384,
+        "num_hidden_layers": 6,
+        "type_vocab_size": 2,
+        "num_attention_heads": 12,
+        "intermediate_size": 1536,
+        "max_position_embeddings": 512,
+        "pad_token_id": 0,
+        "layer_norm_eps": 1e-12,
+        "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.2,
+        "hidden_act": "gelu",
         "position_embedding_type": "absolute",
     },
     "mpnet": {
-        "model_type": "mpnet", "vocab_size": 30527, "hidden_size": 768, "num_hidden_layers": 12, "pad_token_id": 1,
-        "num_attention_heads": 12, "intermediate_size": 3072, "max_position_embeddings": 514, "hidden_act": "gelu",
-        "layer_norm_eps": 1e-5, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
+        "model_type": "mpnet",
+        "vocab_size": 30527,
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "pad_token_id": 1,
+        "num_attention_heads": 12,
+        "intermediate_size": 3072,
+        "max_position_embeddings": 514,
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-5,
+        "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.1,
         "relative_attention_num_buckets": 32,
     },
-}  # fmt: skip
+}
 
 
 def lively(settings: EncoderSettings) -> Encoder:
@@ -165,14 +178,34 @@ def test_refuses_a_sequence_longer_than_its_positions(settings: EncoderSettings)
 @pytest.mark.parametrize(
     ("offset", "bucket"),
     [
-        (0, 0), (-1, 1), (-7, 7),  # one distance each below 8
-        (1, 17), (7, 23),  # keys after the query: 16 more
+        (0, 0),
+        (-1, 1),
+        (-7, 7),  # one distance each below 8
+        (1, 17),
+        (7, 23),  # keys after the query: 16 more
         # then 8 + floor(8 log(d / 8) / log 16): a new bucket at 8 * 16^(k / 8) = 8, 11.3, 16, 22.6, 32, 45.3, 64, 90.5
-        (-8, 8), (-11, 8), (-12, 9), (-15, 9), (-16, 10), (-22, 10), (-23, 11), (-31, 11), (-32, 12), (-45, 12),
-        (-46, 13), (-63, 13), (-64, 14), (-90, 14), (-91, 15), (-128, 15), (-500, 15),
-        (16, 26), (91, 31), (500, 31),
+        (-8, 8),
+        (-11, 8),
+        (-12, 9),
+        (-15, 9),
+        (-16, 10),
+        (-22, 10),
+        (-23, 11),
+        (-31, 11),
+        (-32, 12),
+        (-45, 12),
+        (-46, 13),
+        (-63, 13),
+        (-64, 14),
+        (-90, 14),
+        (-91, 15),
+        (-128, 15),
+        (-500, 15),
+        (16, 26),
+        (91, 31),
+        (500, 31),
     ],
-)  # fmt: skip
+)
 def test_buckets_of_relative_position(offset: int, bucket: int) -> None:
     assert relative_bucket(offset, buckets=32) == bucket
 
@@ -267,9 +300,21 @@ def test_says_that_a_file_is_not_safetensors(tmp_path: Path) -> None:
 def test_reads_the_settings_of_minilm(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(CONFIG["bert"]))
     assert EncoderSettings.from_config(tmp_path / "config.json") == EncoderSettings(
-        "bert", words=30522, width=384, layers=6, heads=12, inner=1536, positions=512, first_position=0, types=2,
-        buckets=0, padding=0, norm_epsilon=1e-12, dropout=0.1, attention_dropout=0.2,
-    )  # fmt: skip
+        "bert",
+        words=30522,
+        width=384,
+        layers=6,
+        heads=12,
+        inner=1536,
+        positions=512,
+        first_position=0,
+        types=2,
+        buckets=0,
+        padding=0,
+        norm_epsilon=1e-12,
+        dropout=0.1,
+        attention_dropout=0.2,
+    )
 
 
 def test_reads_the_settings_of_mpnet(tmp_path: Path) -> None:

@@ -10,19 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from writer_examples import (  # noqa: E402
-    JOINT,
-    MASQUE,
-    PREAST,
-    PRESETS,
-    WORDS,
-    answers,
-    examples,
-    fitted,
-    lively,
-    network,
-    reading,
-)
+from writer_examples import JOINT, MASQUE, PREAST, PRESETS, WORDS, answers, examples, fitted, lively, network, reading  # noqa: E402
 
 from wherefrom.errors import SettingsError, WherefromError  # noqa: E402
 from wherefrom.networks.decoding import DecodingSettings, write  # noqa: E402
@@ -304,7 +292,9 @@ def test_states_of_a_twin_encoder_are_taken_up() -> None:
     made = lively(WITH_ANSWER)
     batch = reading(examples(), WITH_ANSWER)
     encoder = made.reader.pretrained
-    passages = encoder(batch.passages.tokens.flatten(0, 1), batch.passages.mask.flatten(0, 1), batch.passages.types.flatten(0, 1))  # fmt: skip  # noqa: E501
+    passages = encoder(
+        batch.passages.tokens.flatten(0, 1), batch.passages.mask.flatten(0, 1), batch.passages.types.flatten(0, 1)
+    )
     answer = encoder(*batch.answer[:2], batch.answer.types)
     found = made.remember(batch, passages.view(*batch.passages.tokens.shape, -1), answer)
     expected = made.encode(batch)

@@ -235,9 +235,10 @@ def test_an_impossible_token_leaves_gradients_finite() -> None:
 
 def test_packing_drops_empty_places_and_remembers_where_tokens_stood() -> None:
     one = Source.plain(
-        torch.arange(10.0).view(2, 5, 1), torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]]),
+        torch.arange(10.0).view(2, 5, 1),
+        torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]]),
         torch.tensor([[True, False, True, False, True], [False, True, False, False, False]]),
-    )  # fmt: skip
+    )
     fewer = one.packed()
     assert fewer.tokens[0].tolist() == [1, 3, 5]
     assert fewer.place[0].tolist() == [0, 2, 4]

@@ -293,9 +293,19 @@ def test_ties_go_to_the_earlier_then_the_shorter_span() -> None:
 
 STUDENT = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "the": 5, "##s": 6}
 TEACHER = {
-    "<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "[PAD]": 4, "[UNK]": 5, "[CLS]": 6, "[SEP]": 7, "[MASK]": 8, "the": 9,
-    "##s": 10, "<mask>": 11,
-}  # fmt: skip
+    "<s>": 0,
+    "<pad>": 1,
+    "</s>": 2,
+    "<unk>": 3,
+    "[PAD]": 4,
+    "[UNK]": 5,
+    "[CLS]": 6,
+    "[SEP]": 7,
+    "[MASK]": 8,
+    "the": 9,
+    "##s": 10,
+    "<mask>": 11,
+}
 
 
 def test_maps_words_to_themselves_and_special_tokens_to_their_twins() -> None:

@@ -15,19 +15,24 @@ from writer_examples import PREAST, WORDS, Example, examples, learn, lively, pad
 from wherefrom.errors import SettingsError  # noqa: E402
 from wherefrom.networks.decoding import DecodingSettings, write  # noqa: E402
 from wherefrom.networks.pointer import dense  # noqa: E402
-from wherefrom.networks.style_transfer import (  # noqa: E402
-    Fusion,
-    StyleTransferNetwork,
-    StyleTransferSettings,
-    Triple,
-    start_from,
-)
+from wherefrom.networks.style_transfer import Fusion, StyleTransferNetwork, StyleTransferSettings, Triple, start_from  # noqa: E402
 from wherefrom.networks.writer import shifted  # noqa: E402
 
 SMALL = StyleTransferSettings(
-    words=WORDS, embedding=12, shared_layers=1, passage_layers=(1, 1), question_layers=(1, 0), answer_layers=(1, 1),
-    decoder_layers=2, width=16, heads=2, inner=24, attention_dropout=0.0, dual_dropout=0.0, embedding_dropout=0.0,
-)  # fmt: skip
+    words=WORDS,
+    embedding=12,
+    shared_layers=1,
+    passage_layers=(1, 1),
+    question_layers=(1, 0),
+    answer_layers=(1, 1),
+    decoder_layers=2,
+    width=16,
+    heads=2,
+    inner=24,
+    attention_dropout=0.0,
+    dual_dropout=0.0,
+    embedding_dropout=0.0,
+)
 BOTH = pytest.mark.parametrize("fusions", [1, 2])
 SHORT, SENTENCE = 1, 2
 

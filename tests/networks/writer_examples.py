@@ -17,10 +17,18 @@ PRETRAINED = EncoderSettings(
     "bert", words=40, width=16, layers=2, heads=2, inner=24, positions=64, types=2, dropout=0.0, attention_dropout=0.0
 )
 SMALL = {
-    "words": WORDS, "width": 16, "heads": 2, "inner": 24, "decoder_layers": 2, "dropout": 0.0,
-    "attention_dropout": 0.0, "dual_dropout": 0.0, "embedding_dropout": 0.0, "highway_dropout": 0.0,
+    "words": WORDS,
+    "width": 16,
+    "heads": 2,
+    "inner": 24,
+    "decoder_layers": 2,
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+    "dual_dropout": 0.0,
+    "embedding_dropout": 0.0,
+    "highway_dropout": 0.0,
     "positive_label": 1.0,
-}  # fmt: skip
+}
 SEPARATE = {"embedding": 12, "shared_layers": 1, "passage_layers": 2, "question_layers": 1}
 COMMON = torch.arange(39, 5, -1)
 

@@ -101,9 +101,15 @@ def test_markdown_holds_the_tables_and_tells_the_stand_ins(paper: Paper) -> None
 def test_lines_for_pipes_stand_alone(paper: Paper) -> None:
     line = lines(listing([paper], [result(paper.row("first"), em=0.51, f1=0.6)]))[1]
     assert dict(zip(HEADINGS, line, strict=True)) == {
-        "paper": "sample", "row": "first", "table": "Table 1", "model": "System", "on": "Set, test",
-        "reported": "EM 50.0, F1 60.25", "measured": "EM 51.0 (+1.0), F1 60.00 (-0.25)", "state": "reproduced",
-    }  # fmt: skip
+        "paper": "sample",
+        "row": "first",
+        "table": "Table 1",
+        "model": "System",
+        "on": "Set, test",
+        "reported": "EM 50.0, F1 60.25",
+        "measured": "EM 51.0 (+1.0), F1 60.00 (-0.25)",
+        "state": "reproduced",
+    }
 
 
 def test_objects_are_json_and_keep_reported_and_measured_apart(paper: Paper) -> None:

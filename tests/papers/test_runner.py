@@ -244,8 +244,13 @@ def test_the_rows_of_rankqa_wait_for_nothing() -> None:
 
 
 def test_no_row_of_masque_or_preast_waits_for_settings() -> None:
-    waiting = {row.id for found in papers() if found.slug in ("masque", "preast") for row in found.rows
-               if row.recipe and row.recipe.planned}  # fmt: skip
+    waiting = {
+        row.id
+        for found in papers()
+        if found.slug in ("masque", "preast")
+        for row in found.rows
+        if row.recipe and row.recipe.planned
+    }
     assert waiting == set()
 
 

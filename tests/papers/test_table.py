@@ -74,7 +74,7 @@ def test_a_rows_tolerance_goes_before_the_files_and_the_measures(tmp_path: Path)
         ("[stand_ins]", "[tolerance]\nexact_match = 1\n[stand_ins]", "tolerance.exact_match is not a measure"),
         ("[stand_ins]", "[stand_ins", "sample/table.toml: is not TOML: "),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_named_by_file_row_and_field(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in WHOLE
     with pytest.raises(TableFault) as raised:

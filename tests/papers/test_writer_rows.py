@@ -39,16 +39,27 @@ RIGHT, WRONG = {112: "town 112 has 1127 bridges.", 116: "town 116 has 1167 bridg
 
 def line(asked: str, example: int, text: str | None, chance: float = 0.9, right_first: bool = True) -> dict[str, Any]:
     tokens = None if text is None else TOKENIZER.encode(text).ids
-    return {"asked": asked, "example": example, "tokens": tokens, "target": tokens, "answerable": text is not None,
-            "chance": chance, "scores": [0.7, 0.1] if right_first else [0.1, 0.7],
-            "relevant": [text is not None, False]}  # fmt: skip
+    return {
+        "asked": asked,
+        "example": example,
+        "tokens": tokens,
+        "target": tokens,
+        "answerable": text is not None,
+        "chance": chance,
+        "scores": [0.7, 0.1] if right_first else [0.1, 0.7],
+        "relevant": [text is not None, False],
+    }
 
 
 SAID = [
-    line("short", 112, "1127"), line("short", 113, "9", 0.3, right_first=False), line("short", 111, None, 0.2),
-    line("sentence", 112, RIGHT[112]), line("sentence", 116, WRONG),
-    line("short of sentence", 112, "1127"), line("short of sentence", 116, "1167"),
-]  # fmt: skip
+    line("short", 112, "1127"),
+    line("short", 113, "9", 0.3, right_first=False),
+    line("short", 111, None, 0.2),
+    line("sentence", 112, RIGHT[112]),
+    line("sentence", 116, WRONG),
+    line("short of sentence", 112, "1127"),
+    line("short of sentence", 116, "1167"),
+]
 
 
 @pytest.fixture
@@ -97,8 +108,12 @@ def test_every_measure_of_a_row_is_taken_from_what_was_said(work: Path) -> None:
     assert (found.metrics["answerable_f1"], found.metrics["threshold"]) == (1.0, 0.3)
     assert found.seed == 1
     assert [path.name for path in found.data] == [
-        "writer.safetensors", "writer.texts.jsonl.gz", "synthetic.safetensors", "provenance.json", "said.jsonl",
-    ]  # fmt: skip
+        "writer.safetensors",
+        "writer.texts.jsonl.gz",
+        "synthetic.safetensors",
+        "provenance.json",
+        "said.jsonl",
+    ]
     assert outcome("preast", "s5-2-2-zero-overlap-preast", work).metrics == {"zero_overlap": 0.5}
 
 
@@ -365,11 +380,34 @@ def test_the_shipped_recipes_are_ones_that_can_be_trained(slug: str, work: Path)
                 found.of(run.training.masque)
             folders.add(run.folder.name.removeprefix(f"{slug}."))
     made = {
-        "masque": {"nlg", "nlg-2", "nlg-3", "single-style", "single-style-rnn", "no-ranker", "no-classifier",
-                   "gold-ranker", "no-decoder", "nqa", "nqa-single-style"},
-        "preast": {"preast", "masque", "masque-pair-max", "masque-selective", "masque-augmented", "preast-tied",
-                   "encoder-point-lin", "encoder-point-max", "encoder-pair-lin", "encoder-pair-max",
-                   "encoder-pair-max-no-p2p", "style-transfer", "style-transfer-one-fusion"},
-    }  # fmt: skip
+        "masque": {
+            "nlg",
+            "nlg-2",
+            "nlg-3",
+            "single-style",
+            "single-style-rnn",
+            "no-ranker",
+            "no-classifier",
+            "gold-ranker",
+            "no-decoder",
+            "nqa",
+            "nqa-single-style",
+        },
+        "preast": {
+            "preast",
+            "masque",
+            "masque-pair-max",
+            "masque-selective",
+            "masque-augmented",
+            "preast-tied",
+            "encoder-point-lin",
+            "encoder-point-max",
+            "encoder-pair-lin",
+            "encoder-pair-max",
+            "encoder-pair-max-no-p2p",
+            "style-transfer",
+            "style-transfer-one-fusion",
+        },
+    }
     later = {name for name in folders if name.endswith(("-lr3e4", "-bs88"))}
     assert folders - later == made[slug]

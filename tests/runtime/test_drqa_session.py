@@ -85,10 +85,13 @@ def test_the_exported_graph_says_what_the_network_says(off: str | None, tmp_path
     found = session.run(
         ["start", "end"],
         {
-            "question": question, "asked": numpy.array(asked, "i4"), "passage": passage,
-            "told": numpy.array(told, "i4"), "features": features,
+            "question": question,
+            "asked": numpy.array(asked, "i4"),
+            "passage": passage,
+            "told": numpy.array(told, "i4"),
+            "features": features,
         },
-    )  # fmt: skip
+    )
     with torch.no_grad():
         wanted = network(
             *map(torch.from_numpy, (question,)), asked, torch.from_numpy(passage), told, torch.from_numpy(features)
@@ -136,9 +139,15 @@ def test_vectors_are_those_of_training(written: tuple[Path, DrQANetwork, Path]) 
 def test_a_rare_word_loses_gloves_vector_when_room_is_short(tmp_path: Path) -> None:
     _, network, material = tiny_drqa_weights.write(tmp_path)
     export_drqa(
-        tmp_path / "network.safetensors", material, tmp_path / "tokenizer.json", tmp_path / "small", network.settings,
-        "both", {}, most_words=7,
-    )  # fmt: skip
+        tmp_path / "network.safetensors",
+        material,
+        tmp_path / "tokenizer.json",
+        tmp_path / "small",
+        network.settings,
+        "both",
+        {},
+        most_words=7,
+    )
     assert len((tmp_path / "small" / "words.txt").read_text().split("\n")) == 7
     small, large = (WordVectors(Weights(tmp_path / name)) for name in ("small", "drqa"))
     lost = [word for word in (*tiny_drqa.COLOURS, *tiny_drqa.THINGS) if not small.of([word])[0, :6].any()]

@@ -156,10 +156,8 @@ def test_a_long_passage_is_read_around_the_answer(session: WriterSession) -> Non
         Task("塔は？", (passage(3, "塔は赤い。 北の町"),), Short(0, 0, 3)),
         Task("what", (passage(3, "[SEP] [CLS] king [PAD] [unused1]"),), Short(0, 0, 5)),
     ],
-    ids=[
-        "no question", "a sign", "long question", "empty passage", "one empty", "thirty", "another script", "marks",
-    ],
-)  # fmt: skip
+    ids=["no question", "a sign", "long question", "empty passage", "one empty", "thirty", "another script", "marks"],
+)
 @pytest.mark.parametrize("style", ["sentence", "short"])
 def test_whatever_is_asked_something_is_written(session: WriterSession, task: Task, style: str) -> None:
     (answers,) = session.write([task], style, SETTINGS)

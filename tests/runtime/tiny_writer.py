@@ -17,16 +17,26 @@ from wherefrom.systems.writer.export import WriterExport, export_writer
 
 PIECES = list(dict.fromkeys(VOCABULARY))
 SETTINGS: MasqueSettings = joint(
-    pretrained=EncoderSettings(
-        "bert", len(PIECES), 32, 1, 2, 48, 96, types=2, dropout=0.0, attention_dropout=0.0
-    ),
+    pretrained=EncoderSettings("bert", len(PIECES), 32, 1, 2, 48, 96, types=2, dropout=0.0, attention_dropout=0.0),
     words=WordSettings(
-        len(PIECES), MARKS.padding, MARKS.unknown, MARKS.classify, MARKS.end,
+        len(PIECES),
+        MARKS.padding,
+        MARKS.unknown,
+        MARKS.classify,
+        MARKS.end,
         {"short": MARKS.short, "sentence": MARKS.sentence, "narrative": MARKS.narrative},
     ),
-    width=32, heads=2, inner=48, decoder_layers=1, longest_answer=40, answer_source=True, vocabulary=len(PIECES) - 20,
-    dropout=0.0, attention_dropout=0.0, embedding_dropout=0.0,
-)  # fmt: skip
+    width=32,
+    heads=2,
+    inner=48,
+    decoder_layers=1,
+    longest_answer=40,
+    answer_source=True,
+    vocabulary=len(PIECES) - 20,
+    dropout=0.0,
+    attention_dropout=0.0,
+    embedding_dropout=0.0,
+)
 COMMON = torch.tensor(sorted(range(len(PIECES)), key=lambda number: PIECES[number].strip("#").isdigit()))
 EXPORT = WriterExport(max_tokens=96, max_question=4, max_title=6, max_written=32, marks=MARKS)
 SAFE = {PIECES.index(word) for word in (*WORDS, ".", ",", "'", "s")}

@@ -148,10 +148,21 @@ class TestHostileUploads:
     @pytest.mark.parametrize(
         "name",
         [
-            "../../evil.txt", "/etc/passwd.txt", "a/../b.txt", "..", "a//b.txt", "a\\b.txt", ".",
-            "x" * 300 + ".txt", "a\u0000b.txt", "a\nb.txt", " a.txt", "a/ b.txt", "folder/",
+            "../../evil.txt",
+            "/etc/passwd.txt",
+            "a/../b.txt",
+            "..",
+            "a//b.txt",
+            "a\\b.txt",
+            ".",
+            "x" * 300 + ".txt",
+            "a\u0000b.txt",
+            "a\nb.txt",
+            " a.txt",
+            "a/ b.txt",
+            "folder/",
         ],
-    )  # fmt: skip
+    )
     def test_names_that_lead_elsewhere_are_refused(self, client: TestClient, library_path: Path, name: str) -> None:
         body = b'--x\r\nContent-Disposition: form-data; name="files"; filename="' + name.replace("\\", "\\\\").encode()
         body += b'"\r\n\r\ntext\r\n--x--\r\n'  # by hand: a client would mend the name

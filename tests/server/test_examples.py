@@ -17,8 +17,10 @@ from wherefrom.types import Document
     ("sentence", "made"),
     [
         ("Iceland became a republic on 17 June 1944.", "When did Iceland become a republic?"),
-        ("The Antarctic Treaty was signed in Washington on 1 December 1959.",
-         "When was the Antarctic Treaty signed in Washington?"),
+        (
+            "The Antarctic Treaty was signed in Washington on 1 December 1959.",
+            "When was the Antarctic Treaty signed in Washington?",
+        ),
         ("The gardens were founded in 1859 by a society.", None),  # "the gardens" of what?
         ("The Singapore Botanic Gardens were founded in 1859.", "When were the Singapore Botanic Gardens founded?"),
         ("Hokusai died in 1849.", "When did Hokusai die?"),
@@ -29,7 +31,7 @@ from wherefrom.types import Document
         ("Nobody knows.", None),
         ("", None),
     ],
-)  # fmt: skip
+)
 def test_sentences_of_a_few_forms_become_questions(sentence: str, made: str | None) -> None:
     assert question_of(sentence) == made
 

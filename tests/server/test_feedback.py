@@ -100,8 +100,11 @@ def test_exported_examples_are_read_by_the_loader(client: TestClient, library_pa
         done = subprocess.run(
             [sys.executable, "-m", "wherefrom", "feedback", "export", *arguments],
             env={**os.environ, "WHEREFROM_LIBRARY": str(library_path)},
-            capture_output=True, text=True, timeout=60, check=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
         return done.stdout
 
     out = tmp_path / "train.jsonl"

@@ -73,8 +73,11 @@ def test_what_cannot_be_done_is_told_in_words(library_path: Path) -> None:
 def test_a_missing_library_is_told_at_once(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "wherefrom", "mcp", str(tmp_path / "none")],
-        input="", capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 3
     assert "there is no library" in done.stderr
     assert done.stdout == ""

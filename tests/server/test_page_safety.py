@@ -162,8 +162,20 @@ def test_what_others_put_into_the_browser_s_store_does_nothing(hostile: str, ope
 def test_the_page_has_no_way_to_make_markup_of_text() -> None:
     """Asked of the source, since a test can only try so many documents."""
     folder = Path(__file__).parents[2] / "src" / "wherefrom" / "server" / "page"
-    forbidden = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "DOMParser",
-                 "createContextualFragment", "setHTML", "srcdoc", "http://", "https://")  # fmt: skip
+    forbidden = (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "DOMParser",
+        "createContextualFragment",
+        "setHTML",
+        "srcdoc",
+        "http://",
+        "https://",
+    )
     for path in [*folder.rglob("*.js"), folder / "index.html"]:
         text = path.read_text(encoding="utf-8")
         assert [name for name in forbidden if name in text] == [], path.name

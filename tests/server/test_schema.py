@@ -38,9 +38,7 @@ schema = schemathesis.openapi.from_dict(openapi())
 
 
 @schema.parametrize()
-@settings(
-    max_examples=50, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-)  # fmt: skip
+@settings(max_examples=50, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 def test_the_schema_is_kept_whatever_is_sent(case: schemathesis.Case, address: str, session: requests.Session) -> None:
     allowed = []
     if case.path == "/summarize":
@@ -60,11 +58,23 @@ def test_every_operation_is_described_with_problems_and_requests_with_examples(a
     }
     assert sorted(operations) == sorted(
         [
-            "POST /ask", "POST /search", "POST /summarize", "GET /documents", "POST /documents", "GET /documents/{id}",
-            "DELETE /documents/{id}", "GET /jobs", "GET /jobs/{id}", "DELETE /jobs/{id}", "POST /feedback",
-            "GET /health", "GET /ready", "GET /metrics", "GET /examples",
+            "POST /ask",
+            "POST /search",
+            "POST /summarize",
+            "GET /documents",
+            "POST /documents",
+            "GET /documents/{id}",
+            "DELETE /documents/{id}",
+            "GET /jobs",
+            "GET /jobs/{id}",
+            "DELETE /jobs/{id}",
+            "POST /feedback",
+            "GET /health",
+            "GET /ready",
+            "GET /metrics",
+            "GET /examples",
         ]
-    )  # fmt: skip
+    )
     for name, operation in operations.items():
         assert operation["summary"], name
         assert "application/problem+json" in operation["responses"]["503"]["content"], name

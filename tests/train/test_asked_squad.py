@@ -141,5 +141,7 @@ def test_questions_about_training_paragraphs_are_written_with_their_answers(plac
     more = list(squad.load(folder / "out.json", "train"))
     assert [(one.article, one.answers) for one in more[:-1]] == [(one.article, one.answers) for one in found]
     assert (more[-1].article, more[-1].question.text, more[-1].passages[0].text) == (
-        "Other", "What is in the dataset?", OTHER,
-    )  # fmt: skip
+        "Other",
+        "What is in the dataset?",
+        OTHER,
+    )

@@ -25,7 +25,7 @@ from wherefrom.systems.asker.task import (
     main,
     unasked,
     written,
-)  # fmt: skip
+)
 from wherefrom.systems.reader.material import Material as Collected
 from wherefrom.systems.reader.network import HeadSettings, ReaderNetwork
 from wherefrom.systems.reader.task import ASKED, Material, ReaderTask
@@ -157,8 +157,17 @@ def test_kept_questions_become_examples_that_a_reader_learns_from(asked_about: P
     torch.manual_seed(1)
     task = AskerTask(asked_about, TINY, None, SETTINGS, NETWORK)
     asking = AskingSettings(batch=2, shortest_passage=2, shortest=2, relevance=0.0)
-    steps = list(ask(loaded, task.model().eval(), ReaderNetwork(TINY, HeadSettings(inner=8)).eval(), None,
-                     torch.device("cpu"), SETTINGS, asking))  # fmt: skip
+    steps = list(
+        ask(
+            loaded,
+            task.model().eval(),
+            ReaderNetwork(TINY, HeadSettings(inner=8)).eval(),
+            None,
+            torch.device("cpu"),
+            SETTINGS,
+            asking,
+        )
+    )
     assert [(done, whole) for done, whole, _ in steps] == [(2, 3), (3, 3)]
     kept = [one for _, _, some in steps for one in some]
     kept = kept or [(int(unasked(loaded)[0][0]), 0, numpy.array([5, 6, 7]), 1, 1)]
@@ -192,8 +201,15 @@ def test_squads_own_passages_are_asked_about_again(asked_about: Path) -> None:
     task = AskerTask(asked_about, TINY, None, SETTINGS, NETWORK)
     torch.manual_seed(1)
     asking = AskingSettings(batch=64, shortest_passage=2, shortest=1, relevance=0.0, most=1, again=20)
-    (step,) = ask(loaded, task.model().eval(), ReaderNetwork(TINY, HeadSettings(inner=8)).eval(), None,
-                  torch.device("cpu"), SETTINGS, asking)  # fmt: skip
+    (step,) = ask(
+        loaded,
+        task.model().eval(),
+        ReaderNetwork(TINY, HeadSettings(inner=8)).eval(),
+        None,
+        torch.device("cpu"),
+        SETTINGS,
+        asking,
+    )
     assert step[:2] == (61, 61)  # one that nobody asks about, twenty times the three that training questions are about
     column = loaded.column
     training = {int(gold) for gold, valid in zip(column("gold"), column("valid"), strict=True) if not valid}

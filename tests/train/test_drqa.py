@@ -98,9 +98,12 @@ def test_a_tagger_that_cuts_otherwise_is_an_error(tmp_path: Path) -> None:
     material.add("Who?", tiny_drqa.whole("p", "A boat."), [(0, 1)], valid=False)
     with pytest.raises(WherefromError, match=r"gave 1 tags for 3 tokens of 'A boat\.'"):
         material.write(
-            tmp_path / "m.safetensors", lambda texts: iter([(["X"], [""]) for _ in texts]), tiny_drqa.glove(),
-            tiny_drqa.pieces(), {},
-        )  # fmt: skip
+            tmp_path / "m.safetensors",
+            lambda texts: iter([(["X"], [""]) for _ in texts]),
+            tiny_drqa.glove(),
+            tiny_drqa.pieces(),
+            {},
+        )
 
 
 def test_the_same_material_is_the_same_file(material: Path, tmp_path: Path) -> None:
@@ -225,9 +228,16 @@ def test_evaluation_counts_words_without_articles_and_signs(material: Path) -> N
 
 def test_a_resumed_training_ends_the_same(material: Path, tmp_path: Path) -> None:
     settings = LoopSettings(
-        steps=8, learning_rate=0.01, optimizer="adamax", ema=0.9, metric="f1", evaluate_every=4, report_every=1,
-        checkpoint_every=3, clip=10.0,
-    )  # fmt: skip
+        steps=8,
+        learning_rate=0.01,
+        optimizer="adamax",
+        ema=0.9,
+        metric="f1",
+        evaluate_every=4,
+        report_every=1,
+        checkpoint_every=3,
+        clip=10.0,
+    )
     network = replace(NETWORK, dropout=0.3)
     whole = list(fit(DrQATask(material, network, SETTINGS), settings, tmp_path / "whole"))
     for progress in fit(DrQATask(material, network, SETTINGS), settings, tmp_path / "halves"):

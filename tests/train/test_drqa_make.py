@@ -160,8 +160,10 @@ def test_a_training_goes_on_from_an_earlier_one(inputs: Path, tmp_path: Path) ->
     maker(inputs, first, []).make()
     start = first / "training" / "model.safetensors"
     places = Places(inputs / "data", then, inputs / "glove.txt", inputs / "pretrained", start=start)
-    still = replace(make_settings(inputs / "settings.toml"), loop=replace(
-        make_settings(inputs / "settings.toml").loop, learning_rate=1e-9, steps=2, ema=0.0))  # fmt: skip
+    still = replace(
+        make_settings(inputs / "settings.toml"),
+        loop=replace(make_settings(inputs / "settings.toml").loop, learning_rate=1e-9, steps=2, ema=0.0),
+    )
     DrQAMaker(still, places, "cpu", str, tiny_drqa.tagging, tiny_inputs.present).make()
     before, after = (load_file(folder / "training" / "model.safetensors") for folder in (first, then))
     torch.testing.assert_close(after, before, rtol=0, atol=1e-6)
@@ -242,8 +244,10 @@ def test_passages_with_an_answer_and_a_word_of_the_question_are_kept() -> None:
     assert [passage.id for passage in example.passages] == ["p4", "p0"]  # three shared words, then two
     assert example.relevant == (True, True)
     assert [(span.passage_id, span.text) for span in example.spans] == [
-        ("p4", "INES  MOREAU"), ("p4", "Ines Moreau"), ("p0", "Ines Moreau"),
-    ]  # fmt: skip
+        ("p4", "INES  MOREAU"),
+        ("p4", "Ines Moreau"),
+        ("p0", "Ines Moreau"),
+    ]
     assert not any(span.sure for span in example.spans)
 
 

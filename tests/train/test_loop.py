@@ -99,8 +99,14 @@ def test_uneven_microbatches_equal_one_big_batch(tmp_path: Path) -> None:
 def test_the_last_step_of_an_epoch_takes_what_is_left(tmp_path: Path) -> None:
     reports = train(PLAIN, dataclasses.replace(QUICK, accumulate=4, report_every=1), tmp_path)  # 10 microbatches
     assert [(report.step, report.epoch) for report in reports[:-1]] == [
-        (0, 0.0), (1, 0.4), (2, 0.8), (3, 1.0), (4, 1.4), (5, 1.8), (6, 2.0),
-    ]  # fmt: skip
+        (0, 0.0),
+        (1, 0.4),
+        (2, 0.8),
+        (3, 1.0),
+        (4, 1.4),
+        (5, 1.8),
+        (6, 2.0),
+    ]
 
 
 def test_steps_may_end_inside_an_epoch_or_pass_many(tmp_path: Path) -> None:
@@ -181,8 +187,12 @@ def test_stops_early_and_keeps_the_best(tmp_path: Path, goal: Any, sign: float) 
     settings = LoopSettings(epochs=9, learning_rate=0.01, metric="score", goal=goal, patience=2)
     reports = train(task, settings, tmp_path)
     assert [report.best for report in reports if report.metrics and not report.finished] == [
-        True, False, True, False, False,
-    ]  # fmt: skip
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
     assert reports[-1].finished
     assert reports[-1].metrics == {"score": sign * 0.7}
     assert reports[-1].step == 40  # four epochs of ten
@@ -211,8 +221,12 @@ def test_need_not_evaluate_first(tmp_path: Path) -> None:
 def test_the_folder_holds_these_files_and_no_others(tmp_path: Path) -> None:
     train(PLAIN, dataclasses.replace(QUICK, metric="accuracy"), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "curves.svg", "last.safetensors", "log.jsonl", "model.safetensors", "provenance.json",
-    ]  # fmt: skip
+        "curves.svg",
+        "last.safetensors",
+        "log.jsonl",
+        "model.safetensors",
+        "provenance.json",
+    ]
 
 
 # What it says.
@@ -262,9 +276,7 @@ def test_says_where_the_weights_came_from(tmp_path: Path) -> None:
     settings = dataclasses.replace(QUICK, seed=5, group_rates={"encoder": 0.0})
     last = train(PLAIN, settings, tmp_path)[-1]
     found = json.loads((tmp_path / "provenance.json").read_text())
-    assert found["task"] == {
-        "name": "tiny", "data": {"made up": "sha256 of 48 examples"}, "settings": {"dropout": 0.0},
-    }  # fmt: skip
+    assert found["task"] == {"name": "tiny", "data": {"made up": "sha256 of 48 examples"}, "settings": {"dropout": 0.0}}
     assert found["settings"]["learning_rate"] == 0.01
     assert found["seed"] == 5
     assert found["parameters"] == 20 * 8 + (8 * 8 + 8) + 16 + 2 * (8 * 2 + 2)

@@ -81,5 +81,8 @@ def test_every_label_has_its_question() -> None:
     rows = polarity.labelled(Path(os.environ["WHEREFROM_DATA"]))
     sources = [row.source for row in rows]
     assert {source: sources.count(source) for source in set(sources)} == {
-        "squad/train": 559, "squad/valid": 39, "multirc": 181, "msmarco": 13
-    }  # fmt: skip
+        "squad/train": 559,
+        "squad/valid": 39,
+        "multirc": 181,
+        "msmarco": 13,
+    }

@@ -27,15 +27,7 @@ from wherefrom.runtime.weights import SHIPPED
 from wherefrom.systems.rankqa.material import CANDIDATES, collect, kept
 from wherefrom.systems.rankqa.report import compared, figures, voted
 from wherefrom.systems.rankqa.system import RankQAMaker, Variant, families, reading, recipe_of, variants_of
-from wherefrom.systems.rankqa.task import (
-    Asked,
-    RankQARecipe,
-    RankQASettings,
-    RankQATask,
-    first_of,
-    pairs_of,
-    train,
-)
+from wherefrom.systems.rankqa.task import Asked, RankQARecipe, RankQASettings, RankQATask, first_of, pairs_of, train
 from wherefrom.train.errors import TrainingError
 
 NO_TAGS = ("retrieval", "reading", "aggregation")
@@ -312,8 +304,7 @@ def test_the_weights_rank_as_the_trained_network_does(tmp_path: Path, data: Path
     assert "brevity" not in tomllib.loads((weights / "settings.toml").read_text())
     network, _ = made._trained(Variant("rankqa", SMALL), made.halves[0])
     using = Library(
-        tmp_path / "library",
-        resolve(overrides=[*SENTENCES, "rerank.kind=rankqa", f"rerank.weights={weights}"]),
+        tmp_path / "library", resolve(overrides=[*SENTENCES, "rerank.kind=rankqa", f"rerank.weights={weights}"])
     )
     by_id = {asked.id: asked for half in made.halves for asked in half}
     lines = list(kept(tmp_path / "out" / CANDIDATES))

@@ -88,8 +88,12 @@ def made(settings: ReaderSettings, places: Places) -> Interrupting:
 
 def test_the_result_is_a_folder_of_weights_with_all_of_its_history(made: Interrupting, places: Places) -> None:
     assert {file.name for file in places.weights.iterdir()} == {
-        "model.onnx", "tokenizer.json", "settings.toml", "judge.json", "provenance.json"
-    }  # fmt: skip
+        "model.onnx",
+        "tokenizer.json",
+        "settings.toml",
+        "judge.json",
+        "provenance.json",
+    }
     provenance = json.loads((places.weights / "provenance.json").read_text())
     assert provenance["files"]["model.onnx"] == file_hash(places.weights / "model.onnx")
     assert provenance["files"]["judge.json"] == file_hash(places.weights / "judge.json")
@@ -281,9 +285,11 @@ def test_what_is_asked_is_not_asked_again(asked: Places, asking: ReaderSettings)
     said = Interrupting()
     maker(asking, asked, said).make(["asker", "asked", "student"])
     assert said == [
-        "asker: already trained", "asked: already made", "asked: asked-squad.json already made",
+        "asker: already trained",
+        "asked: already made",
+        "asked: asked-squad.json already made",
         "student: already trained",
-    ]  # fmt: skip
+    ]
     assert before == [file.stat().st_mtime_ns for file in files]
 
 
@@ -297,10 +303,24 @@ def test_questions_that_were_asked_elsewhere_are_taken_as_what_they_are(
     for file in (note, copied.asked):
         file.unlink()
     main(
-        ["ask", "--material", f"{copied.material}", "--out", f"{copied.asker}", "--pretrained", f"{copied.pretrained}",
-         "--teacher", f"{copied.teacher}", "--asked", f"{copied.asked}",
-         "--task", json.dumps(asdict(asking.asker.task)), "--asking", json.dumps(asdict(asking.asking))]
-    )  # fmt: skip
+        [
+            "ask",
+            "--material",
+            f"{copied.material}",
+            "--out",
+            f"{copied.asker}",
+            "--pretrained",
+            f"{copied.pretrained}",
+            "--teacher",
+            f"{copied.teacher}",
+            "--asked",
+            f"{copied.asked}",
+            "--task",
+            json.dumps(asdict(asking.asker.task)),
+            "--asking",
+            json.dumps(asdict(asking.asking)),
+        ]
+    )
     said = Interrupting()
     maker(asking, copied, said).make(["asked"])
     assert said[0] == "asked: already made"
@@ -410,8 +430,9 @@ def test_the_recipes_are_those_of_the_shipped_trainings() -> None:
 
 def test_the_recipe_with_asked_questions_is_that_of_its_saved_training() -> None:
     runs = Path(__file__).parents[2] / "bench" / "results" / "asker"
-    asker, asked, student = (json.loads((runs / f"{name}.json").read_text())
-                             for name in ("provenance", "asked", "student-provenance"))  # fmt: skip
+    asker, asked, student = (
+        json.loads((runs / f"{name}.json").read_text()) for name in ("provenance", "asked", "student-provenance")
+    )
     settings = reader_settings(DEFAULT.with_name("reader-asked.toml"))
     assert settings.asker.use
     assert plain(settings.asker.loop) == asker["settings"]

@@ -26,9 +26,17 @@ from wherefrom.train.loop import LoopSettings, fit
 
 TASK = Tiny(batch_norm=True)
 SETTINGS = LoopSettings(
-    epochs=4, accumulate=2, learning_rate=0.02, decay="cosine", ema=0.95, metric="loss", goal="min",
-    evaluate_every=3, report_every=4, checkpoint_every=1,
-)  # fmt: skip
+    epochs=4,
+    accumulate=2,
+    learning_rate=0.02,
+    decay="cosine",
+    ema=0.95,
+    metric="loss",
+    goal="min",
+    evaluate_every=3,
+    report_every=4,
+    checkpoint_every=1,
+)
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(PRELOAD)

@@ -13,12 +13,25 @@ from wherefrom.train.settings import LoopSettings
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("accumulate", 0), ("report_every", -1), ("checkpoint_every", 0), ("learning_rate", 0.0),
-        ("learning_rate", float("nan")), ("weight_decay", -0.1), ("clip", -1.0), ("beta2", 1.0), ("ema", 1.0),
-        ("warmup", 1.5), ("final_rate", -0.5), ("precision", "fp8"), ("decay", "sine"), ("goal", "most"),
-        ("epochs", 0), ("patience", 3), ("seed", -1),
+        ("accumulate", 0),
+        ("report_every", -1),
+        ("checkpoint_every", 0),
+        ("learning_rate", 0.0),
+        ("learning_rate", float("nan")),
+        ("weight_decay", -0.1),
+        ("clip", -1.0),
+        ("beta2", 1.0),
+        ("ema", 1.0),
+        ("warmup", 1.5),
+        ("final_rate", -0.5),
+        ("precision", "fp8"),
+        ("decay", "sine"),
+        ("goal", "most"),
+        ("epochs", 0),
+        ("patience", 3),
+        ("seed", -1),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_named(name: str, value: Any) -> None:
     with pytest.raises(SettingsError, match=rf"loop\.{name} "):
         LoopSettings(**{name: value})

@@ -29,9 +29,15 @@ from wherefrom.train.errors import TrainingError
 
 SMALL = replace(NETWORK, rows=256, width=16, layers=2, dropout=0.0, word_dropout=0.0)
 TEXTS = [
-    "Anna lives in Rome.", "The dog barks!", "In 1908 it rained.", "Who is Tom?", "Oslo is cold, Anna said.",
-    "They bark.", "Tom's dog ran.", "It was 1999.",
-]  # fmt: skip
+    "Anna lives in Rome.",
+    "The dog barks!",
+    "In 1908 it rained.",
+    "Who is Tom?",
+    "Oslo is cold, Anna said.",
+    "They bark.",
+    "Tom's dog ran.",
+    "It was 1999.",
+]
 NAMES = {"Anna": "PERSON", "Tom": "PERSON", "Rome": "GPE", "Oslo": "GPE", "1908": "DATE", "1999": "DATE"}
 
 
@@ -121,9 +127,19 @@ def test_labels_of_other_tokens_are_refused(places: Places) -> None:
 
 def test_texts_come_from_paragraphs_questions_and_articles(tmp_path: Path) -> None:
     paragraphs = [
-        {"context": f"Paragraph {n}.", "qas": [{"id": f"{n}{q}", "question": f"Question {n}{q}?",
-         "answers": [{"text": "Paragraph", "answer_start": 0}]} for q in range(2)]} for n in range(3)
-    ]  # fmt: skip
+        {
+            "context": f"Paragraph {n}.",
+            "qas": [
+                {
+                    "id": f"{n}{q}",
+                    "question": f"Question {n}{q}?",
+                    "answers": [{"text": "Paragraph", "answer_start": 0}],
+                }
+                for q in range(2)
+            ],
+        }
+        for n in range(3)
+    ]
     for split in ("train", "valid"):
         (tmp_path / "squad").mkdir(exist_ok=True)
         content = {"data": [{"title": "T", "paragraphs": paragraphs}]}

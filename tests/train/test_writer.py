@@ -44,14 +44,30 @@ from wherefrom.train.seeds import seed_everything
 
 WORDS = word_settings(MARKS, len(dict.fromkeys(VOCABULARY)))
 PRETRAINED = EncoderSettings(
-    "bert", words=WORDS.words, width=16, layers=2, heads=2, inner=24, positions=96, types=2, dropout=0.0,
+    "bert",
+    words=WORDS.words,
+    width=16,
+    layers=2,
+    heads=2,
+    inner=24,
+    positions=96,
+    types=2,
+    dropout=0.0,
     attention_dropout=0.0,
-)  # fmt: skip
+)
 SMALL: dict[str, Any] = {
-    "words": WORDS, "width": 16, "heads": 2, "inner": 24, "decoder_layers": 1, "dropout": 0.0,
-    "attention_dropout": 0.0, "dual_dropout": 0.0, "embedding_dropout": 0.0, "highway_dropout": 0.0,
+    "words": WORDS,
+    "width": 16,
+    "heads": 2,
+    "inner": 24,
+    "decoder_layers": 1,
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+    "dual_dropout": 0.0,
+    "embedding_dropout": 0.0,
+    "highway_dropout": 0.0,
     "positive_label": 1.0,
-}  # fmt: skip
+}
 APART: dict[str, Any] = {"embedding": 12, "shared_layers": 1, "passage_layers": 1, "question_layers": 1}
 JOINT = joint(**SMALL, pretrained=PRETRAINED, answer_source=True)
 BATCH = WriterBatchSettings(
@@ -107,18 +123,33 @@ class TestStyleTransfer(TaskContract):
 
 
 TRANSFER = StyleTransferSettings(
-    words=WORDS, embedding=12, shared_layers=1, passage_layers=(1, 1), question_layers=(1, 1), answer_layers=(1, 1),
-    decoder_layers=1, width=16, heads=2, inner=24, attention_dropout=0.0, dual_dropout=0.0, embedding_dropout=0.0,
-)  # fmt: skip
+    words=WORDS,
+    embedding=12,
+    shared_layers=1,
+    passage_layers=(1, 1),
+    question_layers=(1, 1),
+    answer_layers=(1, 1),
+    decoder_layers=1,
+    width=16,
+    heads=2,
+    inner=24,
+    attention_dropout=0.0,
+    dual_dropout=0.0,
+    embedding_dropout=0.0,
+)
 
 
-@pytest.mark.parametrize("settings", [
-    encoder_only(preast(**SMALL, **APART, p2p=False)),
-    preast(**SMALL, **APART, ranker="gold"),
-    preast(**SMALL, **APART, ranker="none", classifier="none"),
-    preast(**{**SMALL, "width": 16}, **APART, core="rnn", decoder_positions="none"),
-    joint(**SMALL, pretrained=PRETRAINED, ranker="pair", tie_embeddings=False),
-], ids=["encoder only", "gold ranker", "neither", "rnn", "joint pair untied"])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings",
+    [
+        encoder_only(preast(**SMALL, **APART, p2p=False)),
+        preast(**SMALL, **APART, ranker="gold"),
+        preast(**SMALL, **APART, ranker="none", classifier="none"),
+        preast(**{**SMALL, "width": 16}, **APART, core="rnn", decoder_positions="none"),
+        joint(**SMALL, pretrained=PRETRAINED, ranker="pair", tie_embeddings=False),
+    ],
+    ids=["encoder only", "gold ranker", "neither", "rnn", "joint pair untied"],
+)
 def test_every_ablation_learns(material: Material, settings: MasqueSettings, tmp_path: Path) -> None:
     task = WriterTask(material, settings, TASK)
     loop = LoopSettings(steps=12, learning_rate=0.01, report_every=1, evaluate_every=12, evaluate_first=False)
@@ -150,9 +181,10 @@ def test_an_answer_that_is_not_told_is_not_seen(material: Material) -> None:
     memory = model.encode(task.reading(texts, batch))
     told = task._rows(model, memory, texts, batch, torch.ones(len(batch.row), dtype=torch.bool)).sources[1]
     none = task._rows(model, memory, texts, batch, torch.zeros(len(batch.row), dtype=torch.bool)).sources[1]
-    answers = [read(task.material["target_tokens"][a:b].tolist()) for a, b in (
-        task.material["target_starts"][int(number) : int(number) + 2] for number in batch.answer
-    )]  # fmt: skip
+    answers = [
+        read(task.material["target_tokens"][a:b].tolist())
+        for a, b in (task.material["target_starts"][int(number) : int(number) + 2] for number in batch.answer)
+    ]
     assert [read(row[mask].tolist()) for row, mask in zip(told.tokens, told.mask, strict=True)] == answers
     assert {read(row[mask].tolist()) for row, mask in zip(none.tokens, none.mask, strict=True)} == {"[CLS]"}
 
@@ -262,10 +294,23 @@ def test_the_commands(material: Material, tmp_path: Path, preset: str, monkeypat
     task = {"valid_sentences": 4, "longest": 4, **more}
     loop = {"steps": 2, "precision": "fp32", "report_every": 1, "evaluate_first": False}
     given = [
-        "--material", str(material.path), "--common", str(common), "--start", str(start), "--preset", preset,
-        "--out", str(tmp_path / "run"), "--network", json.dumps(network), "--task", json.dumps(task),
-        "--loop", json.dumps(loop),
-    ]  # fmt: skip
+        "--material",
+        str(material.path),
+        "--common",
+        str(common),
+        "--start",
+        str(start),
+        "--preset",
+        preset,
+        "--out",
+        str(tmp_path / "run"),
+        "--network",
+        json.dumps(network),
+        "--task",
+        json.dumps(task),
+        "--loop",
+        json.dumps(loop),
+    ]
     writer_run.main(["fit", *given])
     writer_run.main(["say", *given, "--said", str(tmp_path / "said.jsonl")])
     lines = [json.loads(line) for line in (tmp_path / "said.jsonl").read_text().splitlines()]

@@ -21,14 +21,7 @@ from torch import Tensor
 from train.letters import MARKS, letters_tokenizer, read
 from train.towns import TOWNS, towns_material
 from wherefrom.errors import SettingsError, WherefromError
-from wherefrom.systems.writer.batches import (
-    WriterBatch,
-    WriterBatchSettings,
-    decoded,
-    joint,
-    separate,
-    short_answers,
-)
+from wherefrom.systems.writer.batches import WriterBatch, WriterBatchSettings, decoded, joint, separate, short_answers
 from wherefrom.systems.writer.material import NARRATIVEQA, Material, save_synthetic, shuffled, with_synthetic
 from wherefrom.systems.writer.sampling import WriterSampler, evenly_cut
 from wherefrom.systems.writer.transfer_batches import TransferSampler, transfer_joint, transferred
@@ -119,9 +112,7 @@ def test_epochs_differ_and_repeat(material: Material) -> None:
 
 def test_the_gold_passage_may_stand_anywhere(material: Material) -> None:
     batches = WriterSampler(material, SETTINGS).batches(0, 1)
-    slots = Counter(
-        slot for batch in all_of(batches) for slot in batch.slot[batch.pairs.relevant].tolist()
-    )  # fmt: skip
+    slots = Counter(slot for batch in all_of(batches) for slot in batch.slot[batch.pairs.relevant].tolist())
     assert set(slots) == {0, 1, 2, 3}
     assert max(slots.values()) < 0.5 * sum(slots.values())
 
@@ -292,8 +283,9 @@ def test_validation_takes_the_passages_as_they_are(material: Material) -> None:
     assert len(places) > 1, "a gold passage that is put back always stands at the same place"
     few = WriterSampler(material, replace(SETTINGS, passages=2))
     for batch in all_of(few.given(valid, "short")):
-        assert torch.equal(torch.bincount(batch.pairs.group[batch.pairs.relevant], minlength=batch.pairs.groups) > 0,
-                           batch.answerable)  # fmt: skip
+        assert torch.equal(
+            torch.bincount(batch.pairs.group[batch.pairs.relevant], minlength=batch.pairs.groups) > 0, batch.answerable
+        )
 
 
 def test_stories_can_be_told_of_in_sentences(material: Material) -> None:
@@ -329,8 +321,11 @@ def test_style_transfer_sees_question_answer_and_the_sentence_around(material: M
             else:
                 assert text == "[CLS] who is old ? [SEP] ana [SEP]"
                 assert sentence.startswith("ana is")
-            for mask, source in ((found.asked, sources.question), (found.answered, sources.answer),
-                                 (found.sequences.passage, sources.context)):  # fmt: skip
+            for mask, source in (
+                (found.asked, sources.question),
+                (found.answered, sources.answer),
+                (found.sequences.passage, sources.context),
+            ):
                 assert torch.equal(found.sequences.tokens[row][mask[row]], source.tokens[row][source.mask[row]])
     trained = [number for number in range(0, TOWNS - 12, 4) if number % 20 != 0]
     assert seen == Counter([*trained, TOWNS + 9])

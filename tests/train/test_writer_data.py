@@ -158,8 +158,9 @@ def test_stories_have_passages_with_weak_labels(columns: Columns) -> None:
     for number in (first, second):
         given = [passage for passage in columns["passages"][number].tolist() if passage >= 0]
         assert len(given) >= 2
-        marked = [read(text(columns, "passage", given[k])) for k, on in enumerate(columns["weak"][number][: len(given)])
-                  if on]  # fmt: skip
+        marked = [
+            read(text(columns, "passage", given[k])) for k, on in enumerate(columns["weak"][number][: len(given)]) if on
+        ]
         assert marked
         assert all("queen" in told if number == first else "dragon" in told for told in marked)
         assert not columns["relevant"][number].any()
@@ -245,8 +246,11 @@ def test_a_sentence_goes_to_the_question_with_its_answer() -> None:
     }
     # q3 asks what the held out q5 asks
     assert [(one.id, one.held) for one in alone] == [
-        ("valid-q5", [True]), ("valid-q6", [True]), ("train-q3", [True]), ("train-q4", [False])
-    ]  # fmt: skip
+        ("valid-q5", [True]),
+        ("valid-q6", [True]),
+        ("train-q3", [True]),
+        ("train-q4", [False]),
+    ]
 
 
 def test_a_vocabulary_with_the_marks_elsewhere_is_refused() -> None:

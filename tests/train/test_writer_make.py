@@ -83,9 +83,12 @@ def test_from_material_to_weights(places: Places, monkeypatch: pytest.MonkeyPatc
     again: list[str] = []
     maker(places, again).make([stage for stage in STAGES if stage != "export"])
     assert again == [
-        "material: already made", "vocabulary: already made", "transfer: already trained", "augment: already made",
+        "material: already made",
+        "vocabulary: already made",
+        "transfer: already trained",
+        "augment: already made",
         "writer: already trained",
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(("stage", "needed"), [("augment", "transfer"), ("writer", "augment"), ("export", "augment")])

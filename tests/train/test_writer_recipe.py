@@ -107,11 +107,14 @@ def test_a_recipe_has_a_preset_or_the_run_of_another() -> None:
     )
 
 
-@pytest.mark.parametrize("table", [
-    {"preset": "masque", "batch": {"quota": False, "shares": {"1": 0.0}, "styles": "sentence"}},
-    {"decoder": False, "network": {"classifier": "linear"}, "batch": {"size": 80}},
-    {"synthetic": "all", "network": {"tie_embeddings": True}, "task": {"valid_narrative": 88}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"preset": "masque", "batch": {"quota": False, "shares": {"1": 0.0}, "styles": "sentence"}},
+        {"decoder": False, "network": {"classifier": "linear"}, "batch": {"size": 80}},
+        {"synthetic": "all", "network": {"tie_embeddings": True}, "task": {"valid_narrative": 88}},
+    ],
+)
 def test_the_command_line_trains_what_the_recipe_says(table: dict[str, Any]) -> None:
     found = training(**table)
     arguments = found.fit(Path("out"), INPUTS, 2)

@@ -26,8 +26,16 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def line(asked: str, example: int, text: str | None) -> dict[str, Any]:
     tokens = None if text is None else TOKENIZER.encode(text).ids
-    return {"asked": asked, "example": example, "tokens": tokens, "target": tokens, "answerable": text is not None,
-            "chance": 0.9 if text else 0.2, "scores": [0.1, 0.7], "relevant": [False, text is not None]}  # fmt: skip
+    return {
+        "asked": asked,
+        "example": example,
+        "tokens": tokens,
+        "target": tokens,
+        "answerable": text is not None,
+        "chance": 0.9 if text else 0.2,
+        "scores": [0.1, 0.7],
+        "relevant": [False, text is not None],
+    }
 
 
 SAID = [
@@ -64,10 +72,15 @@ def test_runs_are_compared_with_the_first(material: Path, tmp_path: Path) -> Non
     for name, lines in (("one", SAID), ("two", better)):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     TOKENIZER.save(str(tmp_path / "tokenizer.json"))
-    main([
-        str(material), str(tmp_path / "tokenizer.json"), str(tmp_path / "report.json"),
-        f"one={tmp_path / 'one.jsonl'}", f"two={tmp_path / 'two.jsonl'}",
-    ])  # fmt: skip
+    main(
+        [
+            str(material),
+            str(tmp_path / "tokenizer.json"),
+            str(tmp_path / "report.json"),
+            f"one={tmp_path / 'one.jsonl'}",
+            f"two={tmp_path / 'two.jsonl'}",
+        ]
+    )
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["compared with"] == "one"
     assert "against" not in report["runs"]["one"]

@@ -14,9 +14,15 @@ from wherefrom.networks.encoder import Encoder, EncoderSettings, published_names
 from wherefrom.train.seeds import seed_everything
 
 _BOTH = {
-    "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "hidden_act": "gelu",
-    "layer_norm_eps": 1e-12, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
-}  # fmt: skip
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
 
 SETTINGS = """
 [teacher.loop]
@@ -75,11 +81,22 @@ def write_pretrained(folder: Path) -> Path:
     """`minilm` and `mpnet` as they are published, of a few thousand random numbers."""
     made = tokenizer()
     vocabulary = sorted(made.get_vocab(), key=made.get_vocab().__getitem__)
-    bert = {"model_type": "bert", "vocab_size": len(vocabulary), "type_vocab_size": 2, "max_position_embeddings": 128,
-            "pad_token_id": 0, "position_embedding_type": "absolute"}  # fmt: skip
+    bert = {
+        "model_type": "bert",
+        "vocab_size": len(vocabulary),
+        "type_vocab_size": 2,
+        "max_position_embeddings": 128,
+        "pad_token_id": 0,
+        "position_embedding_type": "absolute",
+    }
     moved = ["<s>", "<pad>", "</s>", "<unk>", *vocabulary, "<mask>"]
-    mpnet = {"model_type": "mpnet", "vocab_size": len(moved), "max_position_embeddings": 130, "pad_token_id": 1,
-             "relative_attention_num_buckets": 32}  # fmt: skip
+    mpnet = {
+        "model_type": "mpnet",
+        "vocab_size": len(moved),
+        "max_position_embeddings": 130,
+        "pad_token_id": 1,
+        "relative_attention_num_buckets": 32,
+    }
     _write_encoder(folder / "minilm", {**_BOTH, **bert}, vocabulary)
     _write_encoder(folder / "mpnet", {**_BOTH, **mpnet}, moved)
     return folder

@@ -82,8 +82,11 @@ def test_what_is_quoted_has_no_explanation(session: WriterSession) -> None:
     at = KING.text.index(text)
     long = Candidate(text, KING, at, at + len(text), 1.0)
     asked: list[tuple[list[Hit], list[Candidate], Style]] = [
-        (HITS, [CANDIDATE], "short"), (HITS, [CANDIDATE], "passage"), ([], [], "sentence"), (HITS, [long], "sentence"),
-    ]  # fmt: skip
+        (HITS, [CANDIDATE], "short"),
+        (HITS, [CANDIDATE], "passage"),
+        ([], [], "sentence"),
+        (HITS, [long], "sentence"),
+    ]
     for hits, candidates, style in asked:
         with pytest.raises(NothingWritten, match="this answer is quoted"):
             writer.explain(QUESTION, hits, candidates, style)

@@ -12,9 +12,27 @@ from wherefrom.errors import WherefromError
 
 # The order in which help lists them.
 COMMANDS = (
-    "ingest", "ask", "search", "list", "show", "remove", "check", "index", "config",
-    "serve", "mcp", "keys", "feedback", "predict", "score", "report", "reproduce", "data", "train", "completion",
-)  # fmt: skip
+    "ingest",
+    "ask",
+    "search",
+    "list",
+    "show",
+    "remove",
+    "check",
+    "index",
+    "config",
+    "serve",
+    "mcp",
+    "keys",
+    "feedback",
+    "predict",
+    "score",
+    "report",
+    "reproduce",
+    "data",
+    "train",
+    "completion",
+)
 
 _EPILOG = """\b
 Exit codes:
@@ -54,9 +72,7 @@ class _Commands(click.Group):
 
 
 @click.group(
-    cls=_Commands,
-    epilog=_EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, "--version", prog_name="wherefrom")
 @click.option("--library", metavar="DIR", help="The library's folder, for the command that follows.")

@@ -35,14 +35,31 @@ def list_datasets(as_json: bool) -> None:
 
 
 @command.command("ten-passages")
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), required=True, envvar="WHEREFROM_DATA",
-              show_envvar=True, metavar="DIR", help="The folder that holds squad, qa2d and wikipedia.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
-              help="Where train.jsonl.gz, valid.jsonl.gz and ten-passages.json go.")  # fmt: skip
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    envvar="WHEREFROM_DATA",
+    show_envvar=True,
+    metavar="DIR",
+    help="The folder that holds squad, qa2d and wikipedia.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Where train.jsonl.gz, valid.jsonl.gz and ten-passages.json go.",
+)
 @click.option("--seed", type=int, default=2024, show_default=True)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N questions a split.")
-@click.option("--unanswerable", type=click.FloatRange(0.0, 1.0), default=0.35, show_default=True,
-              help="The share of questions whose gold passage is left out.")  # fmt: skip
+@click.option(
+    "--unanswerable",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.35,
+    show_default=True,
+    help="The share of questions whose gold passage is left out.",
+)
 @click.option("--titles", is_flag=True, help="Give passages their article's title, as in a library; MS MARCO has none.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @json_option
@@ -73,8 +90,13 @@ def ten_passages(
 @click.argument("dataset")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--split", default="valid", show_default=True, help="Which split, if FILE is the dataset's folder.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.jsonl",
-              help="One {id, title, text} a line, as `wherefrom ingest` reads it.")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE.jsonl",
+    help="One {id, title, text} a line, as `wherefrom ingest` reads it.",
+)
 def passages(dataset: str, file: Path, split: str, out: Path) -> None:
     """Write the passages of a dataset as documents, to be ingested into a library and searched."""
     import json

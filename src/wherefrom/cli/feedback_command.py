@@ -15,8 +15,13 @@ def command() -> None:
 
 
 @command.command("export")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.jsonl",
-              help="One example a line, in the layout of the ten-passage set (MS MARCO v2.1).")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE.jsonl",
+    help="One example a line, in the layout of the ten-passage set (MS MARCO v2.1).",
+)
 @click.option("--raw", is_flag=True, help="Every verdict as it was given instead, with its passages.")
 @click.option("--who", multiple=True, metavar="KEY", help="Only what came with this key; may be given again.")
 @library_options

@@ -24,8 +24,13 @@ def command() -> None:
 
 @command.command("add")
 @click.argument("name")
-@click.option("--scope", type=click.Choice(("read", "write")), default="read", show_default=True,
-              help="read: ask, search, see documents. write: send and remove them too, give feedback.")  # fmt: skip
+@click.option(
+    "--scope",
+    type=click.Choice(("read", "write")),
+    default="read",
+    show_default=True,
+    help="read: ask, search, see documents. write: send and remove them too, give feedback.",
+)
 @click.option("--per-minute", type=click.IntRange(min=1), metavar="N", help="Requests [default: server.per_minute].")
 @json_option
 @_library_option

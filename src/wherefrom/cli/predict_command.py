@@ -18,26 +18,58 @@ _FORMATS = ("traces", "squad", "trec", "msmarco")
 @click.command("predict")
 @click.argument("dataset")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE",
-              help="Where the predictions go; an interrupted run is gone on with.")  # fmt: skip
-@click.option("--from", "source", type=click.Choice(_SOURCES), default="given", show_default=True,
-              help="Where passages come from: the gold ones, all that the dataset gives, or the library.")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help="Where the predictions go; an interrupted run is gone on with.",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice(_SOURCES),
+    default="given",
+    show_default=True,
+    help="Where passages come from: the gold ones, all that the dataset gives, or the library.",
+)
 @click.option("--split", default="valid", show_default=True, help="Which split, if FILE is the dataset's folder.")
 @click.option("--style", type=click.Choice(STYLES), help="How answers are told [default: write.style].")
-@click.option("--min-chance", type=click.FloatRange(0.0, 1.0), metavar="P",
-              help="Decline below this chance [default: judge.min_chance where the dataset has questions without an "
-              "answer, else 0].")  # fmt: skip
+@click.option(
+    "--min-chance",
+    type=click.FloatRange(0.0, 1.0),
+    metavar="P",
+    help="Decline below this chance [default: judge.min_chance where the dataset has questions without an "
+    "answer, else 0].",
+)
 @click.option("--every", type=click.IntRange(min=1), metavar="N", default=1, help="Only every N-th question: a sample.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="traces", show_default=True,
-              help="Our traces, or a dataset's official submission format.")  # fmt: skip
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    default="traces",
+    show_default=True,
+    help="Our traces, or a dataset's official submission format.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @library_options
 def command(
-    dataset: str, file: Path, out: Path, source: str, split: str, style: Style | None, min_chance: float | None,
-    every: int, limit: int | None, form: str, quiet: bool, library: str | None, toml: Path | None,
+    dataset: str,
+    file: Path,
+    out: Path,
+    source: str,
+    split: str,
+    style: Style | None,
+    min_chance: float | None,
+    every: int,
+    limit: int | None,
+    form: str,
+    quiet: bool,
+    library: str | None,
+    toml: Path | None,
     overrides: tuple[str, ...],
-) -> None:  # fmt: skip
+) -> None:
     """Run the pipeline over the questions of a dataset and keep what it says.
 
     Traces go to OUT, one a line, with OUT.run.json beside them: what they were made of. With another --format

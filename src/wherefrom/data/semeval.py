@@ -76,14 +76,20 @@ class _Form:
 
 
 _FORMS = {
-    "Question": _Form(
-        "Question", ".", "QID", "QCATEGORY", "QSubject", "QBody", "Comment", "CID", "CBody", "CGOLD",
-    ),
+    "Question": _Form("Question", ".", "QID", "QCATEGORY", "QSubject", "QBody", "Comment", "CID", "CBody", "CGOLD"),
     "Thread": _Form(
-        "Thread", "RelQuestion", "RELQ_ID", "RELQ_CATEGORY", "RelQSubject", "RelQBody", "RelComment", "RELC_ID",
-        "RelCText", "RELC_RELEVANCE2RELQ",
+        "Thread",
+        "RelQuestion",
+        "RELQ_ID",
+        "RELQ_CATEGORY",
+        "RelQSubject",
+        "RelQBody",
+        "RelComment",
+        "RELC_ID",
+        "RelCText",
+        "RELC_RELEVANCE2RELQ",
     ),
-}  # fmt: skip
+}
 
 
 def load_2015(path: Path, split: str, *, labels: Path | None = None) -> Iterator[Example]:
@@ -143,10 +149,12 @@ def _example(thread: ElementTree.Element, form: _Form, labels: dict[str, str], i
     comments = thread.findall(form.comment)
     comment_ids = Ids()
     passages = tuple(
-        whole(comment_ids.once(_attribute(comment, form.comment_id, place), place, form.comment_id),
-              _text(comment, form.text, place))
+        whole(
+            comment_ids.once(_attribute(comment, form.comment_id, place), place, form.comment_id),
+            _text(comment, form.text, place),
+        )
         for comment in comments
-    )  # fmt: skip
+    )
     grades = _grades(comments, form, labels, place)
     return Example(
         Question(id, " ".join(f"{_text(asked, form.subject, place)} {_text(asked, form.body, place)}".split())),

@@ -36,10 +36,16 @@ def _examples(path: Path) -> Iterator[Example]:
         ids.once(id, rows[0][0], "QuestionID")
         sentences = Ids()
         passages = tuple(
-            Passage(sentences.once(row["SentenceID"], place, "SentenceID"), row["DocumentID"], row["Sentence"], 0,
-                    len(row["Sentence"]), row["DocumentTitle"])
+            Passage(
+                sentences.once(row["SentenceID"], place, "SentenceID"),
+                row["DocumentID"],
+                row["Sentence"],
+                0,
+                len(row["Sentence"]),
+                row["DocumentTitle"],
+            )
             for place, row in rows
-        )  # fmt: skip
+        )
         relevant = tuple(binary(row["Label"], place) for place, row in rows)
         first = rows[0][1]
         yield Example(

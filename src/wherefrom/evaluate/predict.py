@@ -56,11 +56,7 @@ class Run:
 
 
 def predict(
-    examples: Iterable[Example],
-    pipeline: Pipeline,
-    run: Run,
-    out: Path,
-    report: Callable[[int], None] = lambda _: None,
+    examples: Iterable[Example], pipeline: Pipeline, run: Run, out: Path, report: Callable[[int], None] = lambda _: None
 ) -> int:
     """Append a trace for every example that has none yet; how many there are in the end."""
     done = begin(out, run)

@@ -15,9 +15,19 @@ from wherefrom.evaluate.score import FRACTIONS
 from wherefrom.plots import STYLE, Bar, Line, bar_plot, line_plot
 
 _NOT_METRICS = (
-    "dataset", "examples", "missing", "unknown", "intervals", "by_type", "by_keyword", "lengths", "curves", "run",
-    "against", "styles",
-)  # fmt: skip
+    "dataset",
+    "examples",
+    "missing",
+    "unknown",
+    "intervals",
+    "by_type",
+    "by_keyword",
+    "lengths",
+    "curves",
+    "run",
+    "against",
+    "styles",
+)
 _HEADLINE = ("em", "f1", "rouge_l", "bleu_1", "accuracy", "map", "mrr", "rouge_1_f", "rouge_2_f")
 
 
@@ -159,8 +169,10 @@ def _tables(scores: dict[str, Any]) -> Iterator[tuple[str, Table]]:
         yield "Against another system", Table(("metric", *compared), tuple(rows))
     styles: dict[str, Any] = scores.get("styles") or {}
     if styles:
-        rows = [(name, value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:.2f}")
-                for name, value in styles.items()]  # fmt: skip
+        rows = [
+            (name, value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:.2f}")
+            for name, value in styles.items()
+        ]
         yield "Two styles", Table(("", "value"), tuple(rows))
 
 

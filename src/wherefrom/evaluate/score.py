@@ -145,8 +145,10 @@ def _values(dataset: Dataset, example: Example, prediction: Prediction) -> dict[
 
 def _answer_values(dataset: Dataset, example: Example, text: str, style: str) -> dict[str, float]:
     if example.patterns:
-        return {"accuracy": answers.matches_pattern(text, example.patterns), "contained": float(
-            answers.contains_pattern(text, example.patterns))}  # fmt: skip
+        return {
+            "accuracy": answers.matches_pattern(text, example.patterns),
+            "contained": float(answers.contains_pattern(text, example.patterns)),
+        }
     if example.answerable is False:
         declined = float(not text)
         return {"em": declined, "f1": declined} if dataset.name == "squad2" else {"declined": declined}

@@ -30,15 +30,27 @@ STARTS = ("what", "who", "when", "where", "which", "why", "how", "in")  # nine o
 
 _OF_GROUP: dict[Group, tuple[str, ...]] = {
     "retrieval": (
-        "doc_sim", "par_sim", "par_length", "question_length", *(f"starts_{word}" for word in (*STARTS, "other")),
+        "doc_sim",
+        "par_sim",
+        "par_length",
+        "question_length",
+        *(f"starts_{word}" for word in (*STARTS, "other")),
     ),
     "reading": ("span_score", "read_score", "relevance", "rank", "answer_length"),
     "tags": (*(f"pos_{tag}" for tag in POS), *(f"ner_{tag}" for tag in NER)),
     "aggregation": (
-        "occurrences", "first_occurrence",
-        "min_span", "mean_span", "max_span", "sum_span", "min_doc", "mean_doc", "max_doc", "sum_doc",
+        "occurrences",
+        "first_occurrence",
+        "min_span",
+        "mean_span",
+        "max_span",
+        "sum_span",
+        "min_doc",
+        "mean_doc",
+        "max_doc",
+        "sum_doc",
     ),
-}  # fmt: skip
+}
 
 
 Marks = Sequence[float]

@@ -27,10 +27,22 @@ def asks_yes_no(question: str) -> bool:
 
 
 NAMES = (
-    "negation", "denial", "difference", "opposite", "less", "contrast around", "question negated", "question: all",
-    "question: only", "question: same", "question: any", "number missing", "sentence coverage", "span coverage",
+    "negation",
+    "denial",
+    "difference",
+    "opposite",
+    "less",
+    "contrast around",
+    "question negated",
+    "question: all",
+    "question: only",
+    "question: same",
+    "question: any",
+    "number missing",
+    "sentence coverage",
+    "span coverage",
     "span length",
-)  # fmt: skip
+)
 
 _NOT = frozenset("not no never none neither nor nobody nothing nowhere cannot without n't".split())
 _DENIALS = frozenset(

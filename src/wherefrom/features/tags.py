@@ -21,14 +21,47 @@ from wherefrom.text import Span
 
 # Universal parts of speech, as spaCy's token.pos_.
 POS: tuple[str, ...] = (
-    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
-    "SYM", "VERB", "X", "SPACE",
-)  # fmt: skip
+    "ADJ",
+    "ADP",
+    "ADV",
+    "AUX",
+    "CCONJ",
+    "DET",
+    "INTJ",
+    "NOUN",
+    "NUM",
+    "PART",
+    "PRON",
+    "PROPN",
+    "PUNCT",
+    "SCONJ",
+    "SYM",
+    "VERB",
+    "X",
+    "SPACE",
+)
 # OntoNotes' types of entities, as spaCy's token.ent_type_; "O" for none.
 NER: tuple[str, ...] = (
-    "O", "PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW", "LANGUAGE", "DATE",
-    "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL",
-)  # fmt: skip
+    "O",
+    "PERSON",
+    "NORP",
+    "FAC",
+    "ORG",
+    "GPE",
+    "LOC",
+    "PRODUCT",
+    "EVENT",
+    "WORK_OF_ART",
+    "LAW",
+    "LANGUAGE",
+    "DATE",
+    "TIME",
+    "PERCENT",
+    "MONEY",
+    "QUANTITY",
+    "ORDINAL",
+    "CARDINAL",
+)
 
 FILE = "tagger.npz"
 FEATURES = 6  # rows of the table that describe a word

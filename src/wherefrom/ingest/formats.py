@@ -19,9 +19,18 @@ from wherefrom.text import clean
 __all__ = ["SUFFIXES", "Failure", "Record", "kind_of", "read"]
 
 SUFFIXES = {
-    ".txt": "txt", ".text": "txt", ".md": "markdown", ".markdown": "markdown", ".htm": "html", ".html": "html",
-    ".xhtml": "html", ".pdf": "pdf", ".docx": "docx", ".jsonl": "jsonl", ".ndjson": "jsonl",
-}  # fmt: skip
+    ".txt": "txt",
+    ".text": "txt",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".htm": "html",
+    ".html": "html",
+    ".xhtml": "html",
+    ".pdf": "pdf",
+    ".docx": "docx",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
 
 _Streamed = Callable[[BinaryIO, str, int], Iterator[Record | Failure]]
 _STREAMED: dict[str, _Streamed] = {"jsonl": jsonl.read, "wikipedia": wikipedia.read}

@@ -52,10 +52,18 @@ def fragment_text(markup: str) -> str:
 _DECLARED = re.compile(rb"""<(?:meta|\?xml)[^>]{0,500}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.I)
 # What browsers do: these labels mean the larger encoding that contains them.
 _MEANT = {
-    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-15": "iso8859-15", "iso8859-9": "cp1254",
-    "iso8859-11": "cp874", "tis-620": "cp874", "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs",
-    "shift_jis": "cp932", "euc_kr": "cp949",
-}  # fmt: skip
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-15": "iso8859-15",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
 # Python knows encodings that no page is in, and that are slow (punycode) or strange (unicode_escape).
 _ALLOWED = re.compile(r"utf-8|cp\d+|iso8859-\d+|koi8-\w|mac-\w+|gb18030|big5hkscs|euc_jp|euc_jis_2004|iso2022_jp")
 
@@ -139,9 +147,29 @@ def _without_site(title: str, page: Any) -> str:
 # ------------------------------------------------------------------------------------ what is not text
 
 _DROPPED = (
-    "script", "style", "nav", "footer", "aside", "template", "noscript", "iframe", "object", "embed", "svg",
-    "math", "canvas", "audio", "video", "map", "button", "select", "textarea", "datalist", "input", "dialog",
-)  # fmt: skip
+    "script",
+    "style",
+    "nav",
+    "footer",
+    "aside",
+    "template",
+    "noscript",
+    "iframe",
+    "object",
+    "embed",
+    "svg",
+    "math",
+    "canvas",
+    "audio",
+    "video",
+    "map",
+    "button",
+    "select",
+    "textarea",
+    "datalist",
+    "input",
+    "dialog",
+)
 _ROLES = re.compile(r"^(?:navigation|banner|contentinfo|search|menu|menubar|dialog|alertdialog)$", re.I)
 _NOTICE = re.compile(
     r"(?:cookie|consent|gdpr|privacy)[-_ ]?(?:s[-_ ])?"
@@ -224,10 +252,14 @@ class _Block:
 
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _LISTS = frozenset(("ul", "ol", "menu", "dir"))
-_BLOCK_TAGS = _HEADINGS | _LISTS | frozenset(
-    "address article blockquote body caption center dd details div dl dt fieldset figcaption figure footer form "
-    "header hgroup hr legend li main p pre section summary table tbody td tfoot th thead tr".split()
-)  # fmt: skip
+_BLOCK_TAGS = (
+    _HEADINGS
+    | _LISTS
+    | frozenset(
+        "address article blockquote body caption center dd details div dl dt fieldset figcaption figure footer form "
+        "header hgroup hr legend li main p pre section summary table tbody td tfoot th thead tr".split()
+    )
+)
 _SPACE = re.compile(r"\s+")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060]")  # soft hyphen, zero-width space, word joiner
 

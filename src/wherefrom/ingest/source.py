@@ -153,9 +153,26 @@ _NON_ASCII = re.compile(rb"[\x80-\xff]")
 
 # What people's files are in, if not Unicode. The guess is better among these than among all of Python's.
 _LEGACY = [
-    "cp1252", "cp1250", "iso8859_2", "cp1251", "koi8_r", "cp866", "iso8859_5", "cp1253", "iso8859_7", "cp1254",
-    "cp1255", "cp1256", "cp1257", "cp874", "cp932", "euc_jp", "gb18030", "big5", "cp949",
-]  # fmt: skip
+    "cp1252",
+    "cp1250",
+    "iso8859_2",
+    "cp1251",
+    "koi8_r",
+    "cp866",
+    "iso8859_5",
+    "cp1253",
+    "iso8859_7",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "cp1257",
+    "cp874",
+    "cp932",
+    "euc_jp",
+    "gb18030",
+    "big5",
+    "cp949",
+]
 _SAMPLE_BYTES = 32_768
 
 

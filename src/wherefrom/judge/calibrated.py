@@ -44,18 +44,12 @@ class CalibratedJudge:
         self._fitted: _Fitted | None = None
 
     def judge(
-        self,
-        questions: Sequence[Question],
-        hits: Sequence[Sequence[Hit]],
-        candidates: Sequence[Sequence[Candidate]],
+        self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], candidates: Sequence[Sequence[Candidate]]
     ) -> list[float]:
         return [self._chance(found) for found in self.features(questions, hits, candidates)]
 
     def features(
-        self,
-        questions: Sequence[Question],
-        hits: Sequence[Sequence[Hit]],
-        candidates: Sequence[Sequence[Candidate]],
+        self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], candidates: Sequence[Sequence[Candidate]]
     ) -> list[tuple[float, ...] | None]:
         """What the judge looks at, question by question."""
         readings = self._session.read(

@@ -27,10 +27,7 @@ class LexicalJudge:
         self._stems = Stems(language)
 
     def judge(
-        self,
-        questions: Sequence[Question],
-        hits: Sequence[Sequence[Hit]],
-        candidates: Sequence[Sequence[Candidate]],
+        self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], candidates: Sequence[Sequence[Candidate]]
     ) -> list[float]:
         return [
             self._judge_one(question, found, read)

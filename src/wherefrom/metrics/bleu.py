@@ -42,10 +42,7 @@ def counted(prediction: Tokens, references: Sequence[Tokens], max_n: int = 4) ->
         same.append(_clipped(prediction, references, n) if not same or same[-1] else 0)
     size = len(prediction)
     return BleuCounts(
-        size,
-        closest_length(size, map(len, references)),
-        tuple(same),
-        tuple(max(0, size - n) for n in range(max_n)),
+        size, closest_length(size, map(len, references)), tuple(same), tuple(max(0, size - n) for n in range(max_n))
     )
 
 

@@ -118,9 +118,7 @@ def ndcg_at(ranking: Ranking, k: int | None = None) -> float:
 
 
 def mean_over(
-    rankings: Sequence[Ranking],
-    metric: Callable[[Ranking], float],
-    without_relevant: Literal["skip", "zero"] = "skip",
+    rankings: Sequence[Ranking], metric: Callable[[Ranking], float], without_relevant: Literal["skip", "zero"] = "skip"
 ) -> float:
     """The mean of a metric over questions; those without any relevant item are left out, or count 0."""
     used = [ranking for ranking in rankings if without_relevant == "zero" or ranking.relevant]

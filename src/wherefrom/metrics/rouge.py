@@ -198,10 +198,8 @@ def _limited(text: str, limit: int) -> str:
 def _skip_bigrams(tokens: Tokens, gap: int, every_unigram: bool) -> list[str]:
     singles = list(tokens if every_unigram else tokens[:-1])
     pairs = [
-        f"{first} {second}"
-        for place, first in enumerate(tokens)
-        for second in tokens[place + 1 : place + gap + 2]
-    ]  # fmt: skip
+        f"{first} {second}" for place, first in enumerate(tokens) for second in tokens[place + 1 : place + gap + 2]
+    ]
     return singles + pairs
 
 

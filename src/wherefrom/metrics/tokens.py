@@ -39,13 +39,29 @@ _INFIX = re.compile(
 _CLITIC = re.compile(rf"([{_LETTER}]+?)(n['’]t|['’](?:re|ve|ll|d|m|em))$", re.IGNORECASE)
 _CLOCK = re.compile(r"(1[0-2]|[1-9])([ap](?:m|\.m\.))$", re.IGNORECASE)
 _FUSED = {
-    "cannot": ("can", "not"), "gonna": ("gon", "na"), "gotta": ("got", "ta"), "dont": ("do", "nt"),
-    "cant": ("ca", "nt"), "doesnt": ("does", "nt"), "didnt": ("did", "nt"), "isnt": ("is", "nt"),
-    "arent": ("are", "nt"), "wasnt": ("was", "nt"), "couldnt": ("could", "nt"), "wouldnt": ("would", "nt"),
-    "shouldnt": ("should", "nt"), "havent": ("have", "nt"), "hasnt": ("has", "nt"), "hadnt": ("had", "nt"),
-    "im": ("i", "m"), "ive": ("i", "ve"), "youre": ("you", "re"), "theyre": ("they", "re"),
-    "thats": ("that", "s"), "whats": ("what", "s"),
-}  # fmt: skip
+    "cannot": ("can", "not"),
+    "gonna": ("gon", "na"),
+    "gotta": ("got", "ta"),
+    "dont": ("do", "nt"),
+    "cant": ("ca", "nt"),
+    "doesnt": ("does", "nt"),
+    "didnt": ("did", "nt"),
+    "isnt": ("is", "nt"),
+    "arent": ("are", "nt"),
+    "wasnt": ("was", "nt"),
+    "couldnt": ("could", "nt"),
+    "wouldnt": ("would", "nt"),
+    "shouldnt": ("should", "nt"),
+    "havent": ("have", "nt"),
+    "hasnt": ("has", "nt"),
+    "hadnt": ("had", "nt"),
+    "im": ("i", "m"),
+    "ive": ("i", "ve"),
+    "youre": ("you", "re"),
+    "theyre": ("they", "re"),
+    "thats": ("that", "s"),
+    "whats": ("what", "s"),
+}
 _WITH_STOP = frozenset(
     """mr. mrs. ms. dr. prof. st. jr. sr. vs. v.s. inc. ltd. co. corp. bros. gen. gov. rep. rev. sen. messrs. mt.
     adm. jan. feb. mar. apr. jun. jul. aug. sep. sept. oct. nov. dec. ala. ariz. ark. calif. colo. conn. del. fla.

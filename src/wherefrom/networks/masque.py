@@ -252,9 +252,15 @@ class SeparateReader(nn.Module):
 
         def stack(incoming: int, layers: int) -> EncoderStack:
             return EncoderStack(
-                incoming, width, layers, settings.heads, settings.inner, settings.dropout, settings.attention_dropout,
+                incoming,
+                width,
+                layers,
+                settings.heads,
+                settings.inner,
+                settings.dropout,
+                settings.attention_dropout,
                 settings.core,
-            )  # fmt: skip
+            )
 
         self.shared = stack(embedded, settings.shared_layers)
         self.dual = DualAttention(width, settings.dual_dropout)
@@ -402,6 +408,13 @@ def _decoder(settings: MasqueSettings) -> TransformerDecoder | RecurrentDecoder:
             settings.table_width, settings.width, settings.heads, sources, settings.dropout, settings.attention_dropout
         )
     return TransformerDecoder(
-        settings.table_width, settings.width, settings.decoder_layers, settings.heads, settings.inner, sources,
-        settings.decoder_norm, settings.dropout, settings.attention_dropout,
-    )  # fmt: skip
+        settings.table_width,
+        settings.width,
+        settings.decoder_layers,
+        settings.heads,
+        settings.inner,
+        sources,
+        settings.decoder_norm,
+        settings.dropout,
+        settings.attention_dropout,
+    )

@@ -150,11 +150,25 @@ def masque(**changes: Any) -> MasqueSettings:
     pass a highway of their own and get positions instead.
     """
     settings = MasqueSettings(
-        embedder="contextual", pretrained=MINILM, tune_pretrained=False, positions="none", ranker="point",
-        classifier="linear", decoder_highway=True, vocabulary=5000, input_words=True, tie_embeddings=True, width=304,
-        dropout=0.3, attention_dropout=0.3, dual_dropout=0.0, embedding_dropout=0.0, highway_dropout=0.3,
-        initialisation="normal", ranking_weight=0.5,
-    )  # fmt: skip
+        embedder="contextual",
+        pretrained=MINILM,
+        tune_pretrained=False,
+        positions="none",
+        ranker="point",
+        classifier="linear",
+        decoder_highway=True,
+        vocabulary=5000,
+        input_words=True,
+        tie_embeddings=True,
+        width=304,
+        dropout=0.3,
+        attention_dropout=0.3,
+        dual_dropout=0.0,
+        embedding_dropout=0.0,
+        highway_dropout=0.3,
+        initialisation="normal",
+        ranking_weight=0.5,
+    )
     return replace(settings, **changes)
 
 
@@ -166,11 +180,26 @@ def preast(**changes: Any) -> MasqueSettings:
 def joint(**changes: Any) -> MasqueSettings:
     """One sequence through MiniLM and a pre-norm decoder that copies by dot products: learns fastest on little data."""
     settings = MasqueSettings(
-        encoder="joint", pretrained=MINILM, ranker="point", classifier="max", decoder_layers=6, decoder_norm="pre",
-        decoder_positions="learned", decoder_embedding_norm=True, copy="dot", tie_embeddings=True, width=384, heads=8,
-        inner=1024, dropout=0.1, attention_dropout=0.1, dual_dropout=0.0, embedding_dropout=0.1,
-        initialisation="normal", ranking_weight=0.5,
-    )  # fmt: skip
+        encoder="joint",
+        pretrained=MINILM,
+        ranker="point",
+        classifier="max",
+        decoder_layers=6,
+        decoder_norm="pre",
+        decoder_positions="learned",
+        decoder_embedding_norm=True,
+        copy="dot",
+        tie_embeddings=True,
+        width=384,
+        heads=8,
+        inner=1024,
+        dropout=0.1,
+        attention_dropout=0.1,
+        dual_dropout=0.0,
+        embedding_dropout=0.1,
+        initialisation="normal",
+        ranking_weight=0.5,
+    )
     return replace(settings, **changes)
 
 

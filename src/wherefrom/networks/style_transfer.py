@@ -176,9 +176,16 @@ class StyleTransferNetwork(WritingNetwork):
         self.settings = settings
         self.reader = TripleReader(settings)
         self.decoder = TransformerDecoder(
-            settings.embedding, settings.width, settings.decoder_layers, settings.heads, settings.inner, len(SOURCES),
-            settings.decoder_norm, settings.dropout, settings.attention_dropout,
-        )  # fmt: skip
+            settings.embedding,
+            settings.width,
+            settings.decoder_layers,
+            settings.heads,
+            settings.inner,
+            len(SOURCES),
+            settings.decoder_norm,
+            settings.dropout,
+            settings.attention_dropout,
+        )
         self.pointer = PointerGenerator(
             settings.width,
             settings.embedding,

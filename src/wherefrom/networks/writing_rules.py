@@ -25,8 +25,10 @@ class WholeWords:
         self._continues = continues
 
     def __call__(self, written: Tensor, step: Step, sources: Sequence[Source]) -> Step:
-        by_row = [self._allowed(written[row], [source.rows(_only(row, written)) for source in sources])
-                  for row in range(len(written))]  # fmt: skip
+        by_row = [
+            self._allowed(written[row], [source.rows(_only(row, written)) for source in sources])
+            for row in range(len(written))
+        ]
         vocabulary = torch.stack([allowed for allowed, _ in by_row])  # (rows, words)
         copied = [torch.stack([places[number] for _, places in by_row]) for number in range(len(sources))]
         return Step(

@@ -100,11 +100,7 @@ def load(folder: Traversable) -> Paper:
     """The paper in a folder: its table.toml and its settings files."""
     table = _Fields(_read(folder / "table.toml", f"{folder.name}/table.toml"), f"{folder.name}/table.toml")
     table.only("title", "authors", "system", "source", "scale", "stand_ins", "tolerance", "row")
-    defaults = _Defaults(
-        scale=_scale(table, "percent"),
-        stand_ins=_stand_ins(table),
-        tolerance=_tolerance(table),
-    )
+    defaults = _Defaults(scale=_scale(table, "percent"), stand_ins=_stand_ins(table), tolerance=_tolerance(table))
     rows: list[Row] = []
     recipes: dict[str, Recipe] = {}
     for number, values in enumerate(table.tables("row"), start=1):
@@ -137,9 +133,21 @@ class _Defaults:
 
 
 _ROW = (
-    "id", "table", "model", "dataset", "split", "group", "scale", "reported", "tolerance", "ours", "settings", "data",
-    "weights", "note",
-)  # fmt: skip
+    "id",
+    "table",
+    "model",
+    "dataset",
+    "split",
+    "group",
+    "scale",
+    "reported",
+    "tolerance",
+    "ours",
+    "settings",
+    "data",
+    "weights",
+    "note",
+)
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # also a file name on every system
 
 

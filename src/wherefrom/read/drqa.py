@@ -149,6 +149,10 @@ def one_hot(numbers: NDArray[numpy.uint8], names: Sequence[str], known: Sequence
 
 def _ranked(candidate: Candidate, rank: int) -> Candidate:
     return Candidate(
-        candidate.text, candidate.passage, candidate.start, candidate.end, candidate.score,
+        candidate.text,
+        candidate.passage,
+        candidate.start,
+        candidate.end,
+        candidate.score,
         {**candidate.features, "span_rank": float(rank)},
-    )  # fmt: skip
+    )

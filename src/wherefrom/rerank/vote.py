@@ -15,11 +15,7 @@ from wherefrom.types import Candidate, Question
 class VoteReranker:
     """log Σ P(span) over candidates with the same normal form; among those, the reader's order."""
 
-    def rerank(
-        self,
-        questions: Sequence[Question],
-        candidates: Sequence[Sequence[Candidate]],
-    ) -> list[list[Candidate]]:
+    def rerank(self, questions: Sequence[Question], candidates: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
         return [self._rerank_one(found) for _, found in zip(questions, candidates, strict=True)]
 
     def _rerank_one(self, candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -274,10 +274,7 @@ class _Snapshot:
 
 
 def _scores(
-    segment: Segment,
-    weights: NDArray[numpy.float32],
-    starts: NDArray[numpy.int64],
-    stops: NDArray[numpy.int64],
+    segment: Segment, weights: NDArray[numpy.float32], starts: NDArray[numpy.int64], stops: NDArray[numpy.int64]
 ) -> tuple[NDArray[numpy.uint32], NDArray[numpy.float32]]:
     """The passages that have any of the n-grams, and the sum of weight * log(1 + times) for each."""
     sums = numpy.zeros(segment.facts.passages, numpy.float32)  # pages that are not touched cost nothing

@@ -60,9 +60,7 @@ def create_app(
     app.state.style = library.settings().write.style
     files = _serve_page(app, page)
     problems.install(app, settings.log_texts)
-    app.add_middleware(
-        Guard, settings=settings, keys=house.keys, rates=house.rates, metrics=house.metrics, page=files
-    )  # fmt: skip
+    app.add_middleware(Guard, settings=settings, keys=house.keys, rates=house.rates, metrics=house.metrics, page=files)
     return app
 
 
@@ -166,7 +164,7 @@ def _serve_page(app: FastAPI, folder: Path) -> frozenset[str]:
         for served in (path, "/") if path == "/index.html" else (path,):
             app.add_api_route(
                 served, _sender(file), methods=["GET", "HEAD"], include_in_schema=False, response_model=None
-            )  # fmt: skip
+            )
     return frozenset(paths)
 
 

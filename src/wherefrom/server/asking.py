@@ -11,14 +11,7 @@ import msgspec
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from wherefrom.server.engine import (
-    CandidatesRead,
-    ChanceJudged,
-    Event,
-    Finished,
-    HitsFound,
-    WordsWritten,
-)
+from wherefrom.server.engine import CandidatesRead, ChanceJudged, Event, Finished, HitsFound, WordsWritten
 from wherefrom.server.examples import examples
 from wherefrom.server.house import House
 from wherefrom.server.problems import Problem, note, problem_of
@@ -88,9 +81,7 @@ async def ask(asked: AskRequest, request: Request) -> Response:
     )
 
 
-@router.post(
-    "/search", summary="Find passages", response_class=Response, responses={200: {"model": Trace}}
-)  # fmt: skip
+@router.post("/search", summary="Find passages", response_class=Response, responses={200: {"model": Trace}})
 async def search(asked: SearchRequest, request: Request) -> Response:
     """A trace with hits, without an answer."""
     house: House = request.app.state.house
@@ -99,9 +90,7 @@ async def search(asked: SearchRequest, request: Request) -> Response:
 
 
 @router.get("/examples", summary="Questions to begin with")
-async def example_questions(
-    request: Request, limit: Annotated[int, Query(ge=1, le=20)] = 6
-) -> ExampleQuestions:  # fmt: skip
+async def example_questions(request: Request, limit: Annotated[int, Query(ge=1, le=20)] = 6) -> ExampleQuestions:
     """Made from sentences of the library that answer them; none where it has no sentences of the forms known."""
     house: House = request.app.state.house
     return ExampleQuestions(questions=await house.off_loop(lambda: examples(house.library, limit)))

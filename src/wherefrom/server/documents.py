@@ -192,9 +192,7 @@ def _files(form: FormData) -> list[UploadFile]:
     return files
 
 
-def _taken(
-    house: House, job_id: str, files: list[UploadFile], names: list[str], folder: Path, who: str
-) -> Job:  # fmt: skip
+def _taken(house: House, job_id: str, files: list[UploadFile], names: list[str], folder: Path, who: str) -> Job:
     """Keep the files where they are safe, look at what they are, and note the job: from then on they are ours."""
     paths = []
     for number, (file, name) in enumerate(zip(files, names, strict=True)):
@@ -208,9 +206,7 @@ def _taken(
 
 
 def _answered(job: Job) -> JSONResponse:
-    return JSONResponse(
-        _out(job).model_dump(), 200 if job.finished else 202, headers={"Location": f"/jobs/{job.id}"}
-    )  # fmt: skip
+    return JSONResponse(_out(job).model_dump(), 200 if job.finished else 202, headers={"Location": f"/jobs/{job.id}"})
 
 
 def _out(job: Job) -> shapes.JobOut:

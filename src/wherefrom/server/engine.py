@@ -136,12 +136,7 @@ class Engine:
         return self._finding.alive and self._reading.alive
 
     async def ask(
-        self,
-        text: str,
-        style: Style,
-        k: int | None = None,
-        min_chance: float | None = None,
-        only_search: bool = False,
+        self, text: str, style: Style, k: int | None = None, min_chance: float | None = None, only_search: bool = False
     ) -> AsyncGenerator[Event]:
         """What is found out about a question, as it is found out; the last one is Finished.
 

@@ -27,10 +27,24 @@ _NAME = rf"(?P<thing>{_FIRST}(?: (?:of|de|von|the|[A-ZÀ-ÖØ-Þ][\w’'-]*)){{0
 _DATE = r"(?:in|on) (?:\d{1,2} )?(?:[A-Z][a-z]+ )?[12]\d{3}\b(?! to)"
 _REST = r"(?P<rest>(?: [\w’'-]+){0,6}?)"
 _PAST = {
-    "became": "become", "died": "die", "opened": "open", "ended": "end", "won": "win", "began": "begin",
-    "founded": "found", "discovered": "discover", "invented": "invent", "reached": "reach", "joined": "join",
-    "crossed": "cross", "published": "publish", "signed": "sign", "left": "leave", "built": "build", "fell": "fall",
-}  # fmt: skip
+    "became": "become",
+    "died": "die",
+    "opened": "open",
+    "ended": "end",
+    "won": "win",
+    "began": "begin",
+    "founded": "found",
+    "discovered": "discover",
+    "invented": "invent",
+    "reached": "reach",
+    "joined": "join",
+    "crossed": "cross",
+    "published": "publish",
+    "signed": "sign",
+    "left": "leave",
+    "built": "build",
+    "fell": "fall",
+}
 _DONE = r"\w+ed|born|built|begun|cut|found|given|held|laid|made|sent|set|shown|sold|taken|won|written"
 _WAS_DONE = re.compile(rf"{_THING} (?P<was>was|were) (?P<done>{_DONE}){_REST} {_DATE}")
 _DID = re.compile(rf"{_THING} (?P<did>{'|'.join(_PAST)}){_REST} {_DATE}")

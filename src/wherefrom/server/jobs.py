@@ -142,9 +142,7 @@ class Jobs:
                 "(SELECT ifnull(max(number), 0) FROM job) - ?",
                 (_KEPT,),
             )
-            needed = {
-                id for (id,) in connection.execute("SELECT id FROM job WHERE state IN ('queued', 'running')")
-            }  # fmt: skip
+            needed = {id for (id,) in connection.execute("SELECT id FROM job WHERE state IN ('queued', 'running')")}
         for folder in self._place.uploads.iterdir():
             if folder.name not in needed and time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -161,9 +159,7 @@ def new_id() -> str:
 
 def _job(row: Sequence[Any]) -> Job:
     id, kind, state, names, progress, result, reason, created, changed = row
-    return Job(
-        id, kind, state, tuple(json.loads(names)), _read(progress), _read(result), reason, created, changed
-    )  # fmt: skip
+    return Job(id, kind, state, tuple(json.loads(names)), _read(progress), _read(result), reason, created, changed)
 
 
 def _read(text: str | None) -> dict[str, Any] | None:

@@ -35,9 +35,7 @@ _Question = Annotated[str, Field(min_length=1, max_length=2000, description="The
 
 def tools(library: Library) -> MCPServer:
     """A server with the tools ask, search and read_document; it changes nothing."""
-    server: MCPServer = MCPServer(
-        "wherefrom", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
-    )  # fmt: skip
+    server: MCPServer = MCPServer("wherefrom", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     # One thread: the index belongs to the thread that opened it, and a network reads one batch at a time anyway.
     thread = ThreadPoolExecutor(1, thread_name_prefix="wherefrom-mcp")
 

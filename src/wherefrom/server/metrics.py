@@ -29,24 +29,20 @@ class Metrics:
             ["outcome"],
             registry=own,
         )
-        self._whole = Histogram(
-            "wherefrom_question_seconds", "From asked to told.", registry=own, buckets=_SECONDS
-        )  # fmt: skip
+        self._whole = Histogram("wherefrom_question_seconds", "From asked to told.", registry=own, buckets=_SECONDS)
         self._batches = Histogram(
             "wherefrom_batch_questions", "Questions read together.", registry=own, buckets=(1, 2, 4, 8, 16, 32, 64)
         )
-        self._requests = Counter(
-            "wherefrom_requests_total", "Requests by status.", ["method", "status"], registry=own
-        )  # fmt: skip
+        self._requests = Counter("wherefrom_requests_total", "Requests by status.", ["method", "status"], registry=own)
         self._under_way = Gauge(
             "wherefrom_questions_under_way", "The queue.", registry=own, multiprocess_mode="livesum"
-        )  # fmt: skip
+        )
         self._jobs = Gauge(
             "wherefrom_jobs_waiting", "Uploads and removals not done.", registry=own, multiprocess_mode="livemax"
         )
         self._memory = Gauge(
             "wherefrom_resident_bytes", "Memory of a worker.", registry=own, multiprocess_mode="liveall"
-        )  # fmt: skip
+        )
 
     def finished(self, trace: Trace) -> None:
         for stage, seconds in trace.timings.items():

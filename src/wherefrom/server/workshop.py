@@ -128,8 +128,12 @@ class _Child:
 
     def __init__(self, library: Path, settings: Settings) -> None:
         self._command = [
-            sys.executable, "-m", "wherefrom.server.ingest_child", str(library), json.dumps(to_mapping(settings)),
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "wherefrom.server.ingest_child",
+            str(library),
+            json.dumps(to_mapping(settings)),
+        ]
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._given = 0

@@ -73,12 +73,7 @@ class LibraryFolder:
 
     @classmethod
     def open(
-        cls,
-        path: Path,
-        settings: Settings,
-        split: SplitText,
-        indexes: Mapping[str, MakeIndex],
-        create: bool = False,
+        cls, path: Path, settings: Settings, split: SplitText, indexes: Mapping[str, MakeIndex], create: bool = False
     ) -> LibraryFolder:
         """Open the library at `path`; with `create`, make it if there is none."""
         folder = cls(path, settings, split, indexes)

@@ -76,9 +76,19 @@ class SQLiteStore:
                 spans = self._split(document.text)
                 bytes_at = _byte_offsets(document.text, spans)
                 rows.append(
-                    (number, document.id, 0, key, len(spans), len(document.text), content_hash(document),
-                     document.source, document.title, _storable(document))
-                )  # fmt: skip
+                    (
+                        number,
+                        document.id,
+                        0,
+                        key,
+                        len(spans),
+                        len(document.text),
+                        content_hash(document),
+                        document.source,
+                        document.title,
+                        _storable(document),
+                    )
+                )
                 for start, end in spans:
                     passages.append((key, number, start, end, bytes_at[start], bytes_at[end]))
                     titles.append(document.title)
@@ -150,9 +160,11 @@ class SQLiteStore:
     # Reading.
 
     def document(self, id: str) -> Document | None:
-        found = self._connection().execute(
-            "SELECT id, text, title, source FROM document WHERE live AND id = ?", (id,)
-        ).fetchone()  # fmt: skip
+        found = (
+            self._connection()
+            .execute("SELECT id, text, title, source FROM document WHERE live AND id = ?", (id,))
+            .fetchone()
+        )
         return Document(*found) if found else None
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
@@ -308,10 +320,14 @@ class SQLiteStore:
             if content_hash(Document(id, text, title, source)) != stored_hash:
                 yield id, "its text is not the one that was written"
                 continue
-            spans = self._connection().execute(
-                "SELECT start, end, byte_start, byte_end FROM passage WHERE key >= ? AND key < ? ORDER BY key",
-                (first, first + count),
-            ).fetchall()  # fmt: skip
+            spans = (
+                self._connection()
+                .execute(
+                    "SELECT start, end, byte_start, byte_end FROM passage WHERE key >= ? AND key < ? ORDER BY key",
+                    (first, first + count),
+                )
+                .fetchall()
+            )
             encoded = text.encode("utf-8")
             if len(spans) != count or any(
                 encoded[byte_start:byte_end] != text[start:end].encode("utf-8") or start >= end

@@ -91,12 +91,7 @@ class _Training(Generic[Network, Batch]):
     """One training: its network and optimiser, and the state that says how far it is."""
 
     def __init__(
-        self,
-        task: Task[Network, Batch],
-        settings: LoopSettings,
-        folder: Path,
-        processes: Processes,
-        closing: ExitStack,
+        self, task: Task[Network, Batch], settings: LoopSettings, folder: Path, processes: Processes, closing: ExitStack
     ) -> None:
         self._task, self._settings, self._folder, self._processes = task, settings, folder, processes
         self._closing = closing  # closes the log
@@ -307,10 +302,18 @@ class _Training(Generic[Network, Batch]):
                 self._draw(kept_step=state.best_step)
         self._mark = (time.monotonic(), state.step, state.examples)
         return Progress(
-            step=state.step, steps=self._steps, epoch=epoch, losses=losses, gradient_norm=norm, learning_rate=rate,
-            metrics=metrics, best=best, steps_per_second=steps / seconds, examples_per_second=examples / seconds,
+            step=state.step,
+            steps=self._steps,
+            epoch=epoch,
+            losses=losses,
+            gradient_norm=norm,
+            learning_rate=rate,
+            metrics=metrics,
+            best=best,
+            steps_per_second=steps / seconds,
+            examples_per_second=examples / seconds,
             seconds_left=self._seconds_left(),
-        )  # fmt: skip
+        )
 
     def _settle(self) -> None:
         """Read the losses from the device; stop if one is no number."""
@@ -407,10 +410,19 @@ class _Training(Generic[Network, Batch]):
         if self._processes.first:
             self._best_path().unlink(missing_ok=True)  # now it is the model
         return Progress(
-            step=self._state.step, steps=self._steps, epoch=self._epochs_done(), losses={}, gradient_norm=None,
-            learning_rate=0.0, metrics=self._kept_metrics(), best=False, steps_per_second=0.0,
-            examples_per_second=0.0, seconds_left=0.0, finished=True,
-        )  # fmt: skip
+            step=self._state.step,
+            steps=self._steps,
+            epoch=self._epochs_done(),
+            losses={},
+            gradient_norm=None,
+            learning_rate=0.0,
+            metrics=self._kept_metrics(),
+            best=False,
+            steps_per_second=0.0,
+            examples_per_second=0.0,
+            seconds_left=0.0,
+            finished=True,
+        )
 
     def _kept_step(self) -> int:
         return self._state.best_step if self._settings.metric else self._state.step

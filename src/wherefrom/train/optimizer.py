@@ -11,9 +11,7 @@ from torch import nn
 from wherefrom.errors import SettingsError
 from wherefrom.train.settings import LoopSettings
 
-_NORMS = (
-    nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase, nn.LocalResponseNorm,
-)  # fmt: skip
+_NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase, nn.LocalResponseNorm)
 _EMBEDDINGS = (nn.Embedding, nn.EmbeddingBag)
 
 

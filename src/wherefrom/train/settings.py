@@ -56,9 +56,7 @@ class LoopSettings:
             self._check(name, 0.0 <= getattr(self, name) < 1.0, "at least 0 and below 1")
         for name in ("warmup", "final_rate"):
             self._check(name, 0.0 <= getattr(self, name) <= 1.0, "a share from 0 to 1")
-        for name, choices in (
-            ("precision", Precision), ("decay", Decay), ("optimizer", Optimizer), ("goal", Goal),
-        ):  # fmt: skip
+        for name, choices in (("precision", Precision), ("decay", Decay), ("optimizer", Optimizer), ("goal", Goal)):
             known = get_args(choices)
             self._check(name, getattr(self, name) in known, f"one of {', '.join(known)}")
         self._check("epochs", self.epochs > 0 or self.steps > 0, "above 0 (or set loop.steps)")

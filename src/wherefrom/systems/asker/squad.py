@@ -59,9 +59,13 @@ class _Paragraph:
 
 
 def write(
-    asked: Path, data: Path, tokenizer_file: Path, out: Path, report: Callable[[str], None] = lambda _: None,
+    asked: Path,
+    data: Path,
+    tokenizer_file: Path,
+    out: Path,
+    report: Callable[[str], None] = lambda _: None,
     ten_passages: Path | None = None,
-) -> dict[str, int]:  # fmt: skip
+) -> dict[str, int]:
     """Write the questions about SQuAD's training paragraphs to a file in SQuAD's format; how many there are.
 
     `ten_passages` is the folder of the set whose training passages count as paragraphs too.
@@ -97,8 +101,10 @@ def asked_questions(path: Path) -> Asked:
     with safe_open(path, framework="numpy") as file:
         rows = numpy.flatnonzero(file.get_tensor("source") == SOURCES.index("asked"))
         gold, spans = file.get_tensor("gold")[rows], file.get_tensor("spans")[file.get_tensor("spans_until")[rows]]
-        texts = {name: (file.get_tensor(f"{name}_tokens"), file.get_tensor(f"{name}_starts"))
-                 for name in ("question", "passage")}  # fmt: skip
+        texts = {
+            name: (file.get_tensor(f"{name}_tokens"), file.get_tensor(f"{name}_starts"))
+            for name in ("question", "passage")
+        }
         questions = file.get_tensor("question")[rows]
 
     def text(name: str, number: int) -> NDArray[Any]:

@@ -43,9 +43,18 @@ from wherefrom.train.settings import LoopSettings
 from wherefrom.train.task import TaskFacts
 
 LOOP = LoopSettings(
-    seed=1, epochs=6, precision="bf16", learning_rate=5e-4, group_rates={"encoder.": 1e-4}, warmup=0.06,
-    metric="loss", goal="min", report_every=100, checkpoint_every=5000, evaluate_first=False,
-)  # fmt: skip
+    seed=1,
+    epochs=6,
+    precision="bf16",
+    learning_rate=5e-4,
+    group_rates={"encoder.": 1e-4},
+    warmup=0.06,
+    metric="loss",
+    goal="min",
+    report_every=100,
+    checkpoint_every=5000,
+    evaluate_first=False,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +270,14 @@ class Answered:
 
 @torch.no_grad()
 def answered(
-    teacher: ReaderNetwork, known: Tensor | None, tokens: Tensor, mask: Tensor, question: Tensor, length: Tensor,
+    teacher: ReaderNetwork,
+    known: Tensor | None,
+    tokens: Tensor,
+    mask: Tensor,
+    question: Tensor,
+    length: Tensor,
     task: AskerTaskSettings,
-) -> Answered:  # fmt: skip
+) -> Answered:
     """`tokens` are [CLS] passage [SEP]; the teacher reads [CLS] question [SEP] passage [SEP]."""
     told = mask.sum(1, keepdim=True) - 1  # with its [SEP]
     at = length[:, None] + 2
@@ -303,9 +317,14 @@ def asked_before(material: Material) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def ask(
-    material: Material, model: AskerNetwork, teacher: ReaderNetwork, known: Tensor | None, device: torch.device,
-    task: AskerTaskSettings, settings: AskingSettings,
-) -> Iterator[tuple[int, int, list[tuple[int, int, NDArray[Any], int, int]]]]:  # fmt: skip
+    material: Material,
+    model: AskerNetwork,
+    teacher: ReaderNetwork,
+    known: Tensor | None,
+    device: torch.device,
+    task: AskerTaskSettings,
+    settings: AskingSettings,
+) -> Iterator[tuple[int, int, list[tuple[int, int, NDArray[Any], int, int]]]]:
     """Passages done and to do, and what was kept of some: (passage, example, question, first, last) each."""
     passages, examples = unasked(material)
     lengths = material.lengths("passage")[passages]
@@ -381,9 +400,16 @@ def made_of(material: Path, asker: Path, teacher: Path, settings: AskingSettings
 
 
 def write_asked(
-    material: Path, asker: Path, teacher: Path, pretrained: Path, out: Path, task: AskerTaskSettings,
-    settings: AskingSettings, device: str = "cpu", say: Callable[[str], None] = print,
-) -> dict[str, Any]:  # fmt: skip
+    material: Path,
+    asker: Path,
+    teacher: Path,
+    pretrained: Path,
+    out: Path,
+    task: AskerTaskSettings,
+    settings: AskingSettings,
+    device: str = "cpu",
+    say: Callable[[str], None] = print,
+) -> dict[str, Any]:
     """Ask, let the teacher answer, write the larger material; the facts in its header: `made_of`, how many were kept.
 
     `asker` and `teacher` are weights, `pretrained` is the folder of the published encoders.
@@ -446,9 +472,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             run(task, replace(LOOP, **json.loads(options.loop)), options.out, options.device)
         else:
             write_asked(
-                options.material, options.out / MODEL, options.teacher / MODEL, options.pretrained, options.asked,
-                settings, replace(AskingSettings(), **json.loads(options.asking)), options.device,
-            )  # fmt: skip
+                options.material,
+                options.out / MODEL,
+                options.teacher / MODEL,
+                options.pretrained,
+                options.asked,
+                settings,
+                replace(AskingSettings(), **json.loads(options.asking)),
+                options.device,
+            )
     except WherefromError as error:
         sys.exit(str(error))
 

@@ -38,13 +38,46 @@ from wherefrom.text import Span
 from wherefrom.types import Passage
 
 POS = (
-    "", "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
-    "SYM", "VERB", "X",
-)  # fmt: skip
+    "",
+    "ADJ",
+    "ADP",
+    "ADV",
+    "AUX",
+    "CCONJ",
+    "DET",
+    "INTJ",
+    "NOUN",
+    "NUM",
+    "PART",
+    "PRON",
+    "PROPN",
+    "PUNCT",
+    "SCONJ",
+    "SYM",
+    "VERB",
+    "X",
+)
 NER = (
-    "", "CARDINAL", "DATE", "EVENT", "FAC", "GPE", "LANGUAGE", "LAW", "LOC", "MONEY", "NORP", "ORDINAL", "ORG",
-    "PERCENT", "PERSON", "PRODUCT", "QUANTITY", "TIME", "WORK_OF_ART",
-)  # fmt: skip
+    "",
+    "CARDINAL",
+    "DATE",
+    "EVENT",
+    "FAC",
+    "GPE",
+    "LANGUAGE",
+    "LAW",
+    "LOC",
+    "MONEY",
+    "NORP",
+    "ORDINAL",
+    "ORG",
+    "PERCENT",
+    "PERSON",
+    "PRODUCT",
+    "QUANTITY",
+    "TIME",
+    "WORK_OF_ART",
+)
 MOST_GOLDS = 8  # places of an answer that is found more than once
 ARTICLES = frozenset(("a", "an", "the"))
 
@@ -149,9 +182,12 @@ class Material:
         about = {**facts, "pos": POS, "ner": NER}
         save_file(tensors, path, {"about": json.dumps(about)})  # one entry: several are written in no fixed order
         return {
-            "examples": len(self._question), "passages": len(self._passages.known), "words": len(words),
-            "words with a GloVe vector": int(numpy.any(tensors["glove"] != 0, 1).sum()), "left out": self.left_out,
-        }  # fmt: skip
+            "examples": len(self._question),
+            "passages": len(self._passages.known),
+            "words": len(words),
+            "words with a GloVe vector": int(numpy.any(tensors["glove"] != 0, 1).sum()),
+            "left out": self.left_out,
+        }
 
     def _numbers(self, text: str, places: Sequence[Span]) -> list[int]:
         return [self._forms(form.written) for form in forms(text, places)]

@@ -28,10 +28,21 @@ from wherefrom.train.settings import LoopSettings
 def _loop() -> LoopSettings:
     """Chen et al. 2017 train with Adamax and clip the gradient; warm-up, decay and averaging of weights are ours."""
     return LoopSettings(
-        seed=1, epochs=16, optimizer="adamax", learning_rate=2e-3, weight_decay=0.0, clip=10.0, warmup=0.02,
-        decay="linear", final_rate=0.02, ema=0.998, metric="f1", report_every=200, checkpoint_every=1000,
+        seed=1,
+        epochs=16,
+        optimizer="adamax",
+        learning_rate=2e-3,
+        weight_decay=0.0,
+        clip=10.0,
+        warmup=0.02,
+        decay="linear",
+        final_rate=0.02,
+        ema=0.998,
+        metric="f1",
+        report_every=200,
+        checkpoint_every=1000,
         evaluate_first=False,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +70,13 @@ def changed(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
 
 
 def run(
-    material: Path, out: Path, recipe: Recipe, device: str, teacher: ReaderTeacher | None = None,
+    material: Path,
+    out: Path,
+    recipe: Recipe,
+    device: str,
+    teacher: ReaderTeacher | None = None,
     start: Path | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Fit, telling progress as it comes."""
     torch.set_float32_matmul_precision("high")
     task = DrQATask(material, recipe.network, recipe.task, teacher, start)

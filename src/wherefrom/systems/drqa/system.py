@@ -219,10 +219,18 @@ class DrQAMaker:
         def write(path: Path) -> None:
             counts.update(
                 prepare(
-                    places.data, self._tagging, glove, pieces, path, made_of, self._more(), self._asked(),
-                    settings.also, lambda line: self._say(f"material: {line}"),
+                    places.data,
+                    self._tagging,
+                    glove,
+                    pieces,
+                    path,
+                    made_of,
+                    self._more(),
+                    self._asked(),
+                    settings.also,
+                    lambda line: self._say(f"material: {line}"),
                 )
-            )  # fmt: skip
+            )
 
         write_whole(places.material, write)
         write_json(self._note(), {"made_of": made_of, "sha256": file_hash(places.material), "counts": counts})
@@ -262,10 +270,18 @@ class DrQAMaker:
         tokenizer = self._fetch(ENCODER, places.pretrained) / "tokenizer.json"
         with put_in_place(places.weights) as fresh:
             export_drqa(
-                trained, places.material, tokenizer, fresh, DrQASettings(**task["network"]), task["vectors"],
-                {"made_of": made_of}, settings.export.most_words, task["max_span"], settings.export.bits,
+                trained,
+                places.material,
+                tokenizer,
+                fresh,
+                DrQASettings(**task["network"]),
+                task["vectors"],
+                {"made_of": made_of},
+                settings.export.most_words,
+                task["max_span"],
+                settings.export.bits,
                 settings.export.brevity,
-            )  # fmt: skip
+            )
         self._write_provenance()
         self._say(f"export: {sum(file.stat().st_size for file in places.weights.iterdir()) / 1e6:.1f} MB")
 

@@ -30,9 +30,20 @@ VectorKind = Literal["glove", "pieces", "both"]
 Numbers = NDArray[Any]
 
 _ON_DEVICE = (
-    "question_tokens", "question_starts", "passage_tokens", "passage_starts", "passage_pos", "passage_ner",
-    "passage_count", "form_word", "word_stem", "word_pieces", "word_pieces_until", "question", "passage",
-)  # fmt: skip
+    "question_tokens",
+    "question_starts",
+    "passage_tokens",
+    "passage_starts",
+    "passage_pos",
+    "passage_ner",
+    "passage_count",
+    "form_word",
+    "word_stem",
+    "word_pieces",
+    "word_pieces_until",
+    "question",
+    "passage",
+)
 
 
 @dataclass(frozen=True, slots=True)

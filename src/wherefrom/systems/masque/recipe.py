@@ -43,13 +43,22 @@ _TABLES = ("network", "batch", "task", "loop")
 # Gold passages that were left out are not put back: with a quota others would be taken out, and a linear classifier
 # would learn that nine passages mean no answer.
 _BATCH = {
-    "passages": 10, "size": 44, "quota": [27, 44], "put_back": False, "max_tokens": 192, "max_passage": 144,
+    "passages": 10,
+    "size": 44,
+    "quota": [27, 44],
+    "put_back": False,
+    "max_tokens": 192,
+    "max_passage": 144,
     "max_question": 40,
-}  # fmt: skip
+}
 _TRANSFER_BATCH = {"tokens": 16_384}
 _LOOP = {
-    "learning_rate": 2.5e-4, "warmup": 0.12, "report_every": 100, "evaluate_first": False, "checkpoint_every": 100_000,
-}  # fmt: skip
+    "learning_rate": 2.5e-4,
+    "warmup": 0.12,
+    "report_every": 100,
+    "evaluate_first": False,
+    "checkpoint_every": 100_000,
+}
 _LEARNING = ("steps", "learning_rate", "group_rates", "warmup", "decay", "clip", "ema", "accumulate")
 _VALID = 88  # examples that a training is watched by
 # Without gradients a microbatch may be larger
@@ -161,9 +170,14 @@ def _masque(top: _Top, tables: Mapping[str, Mapping[str, Any]], origin: str) -> 
     network = replace(network, words=word_settings(WriterBatchSettings().marks))
     task = updated(WriterTaskSettings(), given["task"], _in("task", origin))
     return Training(
-        top.preset, network if top.decoder else encoder_only(network), replace(task, batch=_batch(batch, origin)),
-        updated(LOOP, given["loop"], _in("loop", origin)), given, top.synthetic, top.decoder,
-    )  # fmt: skip
+        top.preset,
+        network if top.decoder else encoder_only(network),
+        replace(task, batch=_batch(batch, origin)),
+        updated(LOOP, given["loop"], _in("loop", origin)),
+        given,
+        top.synthetic,
+        top.decoder,
+    )
 
 
 def _transfer(top: _Top, tables: Mapping[str, Mapping[str, Any]], origin: str) -> Training:
@@ -174,14 +188,19 @@ def _transfer(top: _Top, tables: Mapping[str, Mapping[str, Any]], origin: str) -
     task = {"valid_sentences": _VALID, **tables["task"]}
     given = {"network": tables["network"], "batch": batch, "task": task, "loop": _loop(tables)}
     network = updated(
-        StyleTransferSettings(words=word_settings(WriterBatchSettings().marks)), tables["network"],
+        StyleTransferSettings(words=word_settings(WriterBatchSettings().marks)),
+        tables["network"],
         _in("network", origin),
-    )  # fmt: skip
+    )
     checked = updated(StyleTransferTaskSettings(), task, _in("task", origin))
     return Training(
-        "transfer", network, replace(checked, batch=_batch(batch, origin)),
-        updated(LOOP, given["loop"], _in("loop", origin)), given, masque=top.masque,
-    )  # fmt: skip
+        "transfer",
+        network,
+        replace(checked, batch=_batch(batch, origin)),
+        updated(LOOP, given["loop"], _in("loop", origin)),
+        given,
+        masque=top.masque,
+    )
 
 
 def differences(training: Training, seed: int, provenance: Mapping[str, Any]) -> list[str]:

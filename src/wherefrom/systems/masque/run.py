@@ -37,9 +37,15 @@ from wherefrom.train.loop import Progress, fit, trained
 from wherefrom.train.settings import LoopSettings
 
 LOOP = LoopSettings(
-    seed=1, epochs=1, precision="bf16", learning_rate=5e-4, warmup=0.06, decay="cosine", report_every=100,
+    seed=1,
+    epochs=1,
+    precision="bf16",
+    learning_rate=5e-4,
+    warmup=0.06,
+    decay="cosine",
+    report_every=100,
     checkpoint_every=1000,
-)  # fmt: skip
+)
 
 
 def network_settings(preset: str, changes: Mapping[str, Any], without_decoder: bool) -> MasqueSettings:
@@ -95,9 +101,14 @@ def writer_task(options: argparse.Namespace) -> WriterTask:
     common = json.loads(options.common.read_text(encoding="utf-8"))
     data = {"synthetic": options.synthetic} if options.synthetic else {}
     return WriterTask(
-        material_of(options), network, task_settings(json.loads(options.task)),
-        common if network.vocabulary else (), options.start if network.pretrained is not None else None, vectors, data,
-    )  # fmt: skip
+        material_of(options),
+        network,
+        task_settings(json.loads(options.task)),
+        common if network.vocabulary else (),
+        options.start if network.pretrained is not None else None,
+        vectors,
+        data,
+    )
 
 
 def transfer_task(options: argparse.Namespace) -> StyleTransferTask:

@@ -110,11 +110,22 @@ class StyleTransferTask:
                 triple, said, style = self._turned(triple, said, batch)
             memory: Memory = model.encode(triple)
             for example, answer, target, mask in zip(
-                batch.example.tolist(), write(model, memory.packed(), style, self.network.words, decoding),
-                said.targets.tolist(), said.mask.sum(1).tolist(), strict=True,
-            ):  # fmt: skip
-                yield Said(example, "short" if turned else "sentence", answer.tokens, tuple(target[: mask - 1]),
-                           True, 1.0, (), ())  # fmt: skip
+                batch.example.tolist(),
+                write(model, memory.packed(), style, self.network.words, decoding),
+                said.targets.tolist(),
+                said.mask.sum(1).tolist(),
+                strict=True,
+            ):
+                yield Said(
+                    example,
+                    "short" if turned else "sentence",
+                    answer.tokens,
+                    tuple(target[: mask - 1]),
+                    True,
+                    1.0,
+                    (),
+                    (),
+                )
 
     def synthesise(self, model: StyleTransferNetwork) -> Iterator[tuple[int, tuple[int, ...], bool]]:
         """A sentence for every training example with an answer and none: example, tokens, whether it ended."""
@@ -133,9 +144,13 @@ class StyleTransferTask:
         three = transferred(material, batch, self.settings.batch)
         context = _somewhere(three.context)
         return Triple(
-            three.question.tokens, three.question.mask, three.answer.tokens, three.answer.mask, context.tokens,
+            three.question.tokens,
+            three.question.mask,
+            three.answer.tokens,
+            three.answer.mask,
+            context.tokens,
             context.mask,
-        )  # fmt: skip
+        )
 
     def _turned(self, triple: Triple, said: Decoded, batch: TransferBatch) -> tuple[Triple, Decoded, Tensor]:
         """Sentence to short: what was to be written is read, and the other way around."""

@@ -135,14 +135,7 @@ def asked_of(
         f1 = [token_f1(candidate.text, line.answers, "1.1") for candidate in candidates]
         rows = features(line.question, candidates, marked)
         found.append(
-            Asked(
-                line.id,
-                line.article,
-                line.question,
-                rows,
-                numpy.array(exact, bool),
-                numpy.array(f1, numpy.float64),
-            )
+            Asked(line.id, line.article, line.question, rows, numpy.array(exact, bool), numpy.array(f1, numpy.float64))
         )
     report(len(lines), len(lines))
     return found

@@ -73,9 +73,14 @@ class Material:
         self.left_out = 0
 
     def add(
-        self, source: str, question: str, gold: Passage | None, answers: Iterable[tuple[int, int]],
-        others: Iterable[Passage], valid: bool,
-    ) -> None:  # fmt: skip
+        self,
+        source: str,
+        question: str,
+        gold: Passage | None,
+        answers: Iterable[tuple[int, int]],
+        others: Iterable[Passage],
+        valid: bool,
+    ) -> None:
         """One question; `answers` are characters of the gold passage. One that no token span holds is left out."""
         spans: list[tuple[int, int]] = []
         passage = -1

@@ -162,12 +162,7 @@ def group_normaliser(logits: Tensor, slot: Tensor | None, group: Tensor, groups:
 
 
 def span_loss(
-    output: ReaderOutput,
-    gold_start: Tensor,
-    gold_end: Tensor,
-    group: Tensor,
-    groups: int,
-    with_no_answer: bool = True,
+    output: ReaderOutput, gold_start: Tensor, gold_end: Tensor, group: Tensor, groups: int, with_no_answer: bool = True
 ) -> Tensor:
     """How improbable the gold starts and ends are, with one softmax over all passages of a question.
 

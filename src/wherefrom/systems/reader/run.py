@@ -41,21 +41,34 @@ class Recipe:
 TEACHER = Recipe(
     "mpnet",
     LoopSettings(
-        seed=1, epochs=2, precision="bf16", learning_rate=5e-5, warmup=0.06, metric="score", report_every=100,
+        seed=1,
+        epochs=2,
+        precision="bf16",
+        learning_rate=5e-5,
+        warmup=0.06,
+        metric="score",
+        report_every=100,
         checkpoint_every=5000,
         # The bias for distance stays as pretrained: its gradient costs as much as all of attention.
         group_rates={"encoder.": 4e-5, "encoder.distance.": 0.0},
     ),
     ReaderTaskSettings(negatives=1),
-)  # fmt: skip
+)
 STUDENT = Recipe(
     "minilm",
     LoopSettings(
-        seed=1, epochs=20, precision="bf16", learning_rate=5e-4, group_rates={"encoder.": 3e-4}, warmup=0.03,
-        metric="score", report_every=100, checkpoint_every=5000,
+        seed=1,
+        epochs=20,
+        precision="bf16",
+        learning_rate=5e-4,
+        group_rates={"encoder.": 3e-4},
+        warmup=0.03,
+        metric="score",
+        report_every=100,
+        checkpoint_every=5000,
     ),
     ReaderTaskSettings(negatives=1, distillation=2.0, states=2.0, dropout=0.05),
-)  # fmt: skip
+)
 
 
 def teacher_task(material: Path, pretrained: Path, recipe: Recipe = TEACHER) -> ReaderTask:

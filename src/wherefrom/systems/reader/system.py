@@ -226,10 +226,17 @@ class ReaderMaker:
             write_whole(
                 places.asked,
                 lambda path: asking.write_asked(
-                    material, asker, teacher, encoders, path, settings.asker.task, settings.asking, self._device,
+                    material,
+                    asker,
+                    teacher,
+                    encoders,
+                    path,
+                    settings.asker.task,
+                    settings.asking,
+                    self._device,
                     lambda line: self._say(f"asked: {line}"),
                 ),
-            )  # fmt: skip
+            )
             self._note_asked()
         if settings.asking.again:
             self._write_asked_squad()
@@ -460,10 +467,7 @@ def squad_scores(
 
 
 def reader_scores(
-    reader: Reader,
-    examples: Sequence[Example],
-    report: Callable[[int, int], None] = lambda *_: None,
-    batch: int = 16,
+    reader: Reader, examples: Sequence[Example], report: Callable[[int, int], None] = lambda *_: None, batch: int = 16
 ) -> dict[str, float]:
     """The same of any reader."""
     exact = overlap = 0.0
@@ -516,9 +520,12 @@ def _same_asker(provenance: Mapping[str, Any], settings: AskerTrainingSettings, 
 
 
 def _same(
-    provenance: Mapping[str, Any], loop: LoopSettings, task: Mapping[str, Any], default: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    loop: LoopSettings,
+    task: Mapping[str, Any],
+    default: Mapping[str, Any],
     data: Sequence[str],
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether a training had these settings and data; `default` are those of a task that is older than a setting."""
     ours = plain(loop)
     theirs = {**plain(LoopSettings()), **provenance["settings"]}  # it may be older than a setting

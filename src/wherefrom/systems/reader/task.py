@@ -124,8 +124,15 @@ class Material:
 
     def on(self, device: torch.device) -> Mapping[str, Tensor]:
         if device != self._device or not self._there:
-            wanted = ("question_tokens", "question_starts", "title_tokens", "title_starts", "passage_tokens",
-                      "passage_starts", "passage_title")  # fmt: skip
+            wanted = (
+                "question_tokens",
+                "question_starts",
+                "title_tokens",
+                "title_starts",
+                "passage_tokens",
+                "passage_starts",
+                "passage_title",
+            )
             self._there = {name: self._here[name].to(device) for name in wanted}
             self._device = device
         return self._there

@@ -49,9 +49,15 @@ from wherefrom.train.task import TaskFacts
 
 NETWORK = TaggerSettings(len(POS), len(NER))
 LOOP = LoopSettings(
-    seed=1, epochs=8, learning_rate=3e-3, warmup=0.05, weight_decay=0.01, metric="score", report_every=200,
+    seed=1,
+    epochs=8,
+    learning_rate=3e-3,
+    warmup=0.05,
+    weight_decay=0.01,
+    metric="score",
+    report_every=200,
     checkpoint_every=100_000,
-)  # fmt: skip
+)
 TOKENS = 8_192  # of a microbatch, with padding
 _UNKNOWN = -100  # the tag of padding: torch's losses pass over it
 

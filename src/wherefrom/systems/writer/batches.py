@@ -155,8 +155,7 @@ def separate(material: Mapping[str, Tensor], batch: WriterBatch, settings: Write
     return Separate(
         question=texts(material, "question", batch.question, batch.question_length, settings.marks.padding),
         passages=Texts(
-            missing.index_put(at, tokens),
-            (place == 0).expand(*shape, length).index_put(at, place < begin + told),
+            missing.index_put(at, tokens), (place == 0).expand(*shape, length).index_put(at, place < begin + told)
         ),
         copyable=torch.zeros(*shape, length, dtype=torch.bool, device=device).index_put(at, inside),
         real=torch.zeros(shape, dtype=torch.bool, device=device).index_put(at, torch.ones_like(pairs.relevant)),
@@ -194,9 +193,14 @@ def short_answers(material: Mapping[str, Tensor], batch: WriterBatch, settings: 
 
 
 def texts(
-    material: Mapping[str, Tensor], name: str, number: Tensor, length: int, padding: int, begin: Tensor | None = None,
+    material: Mapping[str, Tensor],
+    name: str,
+    number: Tensor,
+    length: int,
+    padding: int,
+    begin: Tensor | None = None,
     end: Tensor | None = None,
-) -> Texts:  # fmt: skip
+) -> Texts:
     """Texts by number, (rows, length), or the tokens from `begin` to `end` of each; an empty text for number -1."""
     place = torch.arange(length, device=number.device)[None, :]
     start, count = _piece(material, name, number.clamp(min=0))

@@ -179,25 +179,53 @@ class WriterMaterial:
         self._until["sentences"].append(len(columns["sentence_valid"]))
         self._lines.append(
             {
-                "example": number, "id": asked.id, "source": asked.source, "valid": asked.valid,
-                "article": asked.article, "question": asked.question, "answers": [told.text for told in asked.answers],
-                "references": asked.references, "sentences": [sentence for sentence, _ in told_in_full],
+                "example": number,
+                "id": asked.id,
+                "source": asked.source,
+                "valid": asked.valid,
+                "article": asked.article,
+                "question": asked.question,
+                "answers": [told.text for told in asked.answers],
+                "references": asked.references,
+                "sentences": [sentence for sentence, _ in told_in_full],
                 "held": [held for _, held in told_in_full],
             }
-        )  # fmt: skip
+        )
 
     def write(self, path: Path, facts: Mapping[str, str]) -> dict[str, int]:
         """The tensors, `facts` in their header; beside them `NAME.texts.jsonl.gz` and `NAME.passages.jsonl.gz`."""
         import numpy
         from safetensors.numpy import save_file
 
-        kinds = {"question": numpy.int32, "gold": numpy.int32, "passages": numpy.int32, "answer_span": numpy.int16,
-                 "answer_context": numpy.int16, "triple_example": numpy.int32, "triple_answer": numpy.int32,
-                 "triple_sentence": numpy.int32}  # fmt: skip
+        kinds = {
+            "question": numpy.int32,
+            "gold": numpy.int32,
+            "passages": numpy.int32,
+            "answer_span": numpy.int16,
+            "answer_context": numpy.int16,
+            "triple_example": numpy.int32,
+            "triple_answer": numpy.int32,
+            "triple_sentence": numpy.int32,
+        }
         pairs = ("answer_span", "answer_context")
-        names = ("question", "source", "valid", "query_type", "descriptive", "answerable", "gold", "references", "weak",
-                 "passages", "relevant", *pairs, "sentence_valid", "triple_example", "triple_answer",
-                 "triple_sentence")  # fmt: skip
+        names = (
+            "question",
+            "source",
+            "valid",
+            "query_type",
+            "descriptive",
+            "answerable",
+            "gold",
+            "references",
+            "weak",
+            "passages",
+            "relevant",
+            *pairs,
+            "sentence_valid",
+            "triple_example",
+            "triple_answer",
+            "triple_sentence",
+        )
         tensors: dict[str, numpy.ndarray[Any, Any]] = {
             name: numpy.array(self._columns[name], kinds.get(name, numpy.uint8)) for name in names
         }
@@ -359,8 +387,18 @@ def joined_sentences(
             found = _asking(row, asked[letters]) if row.kind == "SQuAD" and letters in asked else None
             if found is None:
                 answers = [Told(answer) for answer in row.answers]
-                alone.append(Asked("qa2d", f"{split}-{row.question.id}", row.question.text, answers, 0, row.sentences,
-                                   [held] * len(row.sentences), valid=held))  # fmt: skip
+                alone.append(
+                    Asked(
+                        "qa2d",
+                        f"{split}-{row.question.id}",
+                        row.question.text,
+                        answers,
+                        0,
+                        row.sentences,
+                        [held] * len(row.sentences),
+                        valid=held,
+                    )
+                )
                 continue
             for sentence in row.sentences:
                 if sentence not in [known for _, known, _ in joined[found.question.id]]:
@@ -369,9 +407,12 @@ def joined_sentences(
 
 
 def from_squad(
-    example: Example, row: Mapping[str, Any], titles: Mapping[str, str], joined: Sequence[tuple[Told, str, bool]],
+    example: Example,
+    row: Mapping[str, Any],
+    titles: Mapping[str, str],
+    joined: Sequence[tuple[Told, str, bool]],
     split: str,
-) -> Asked:  # fmt: skip
+) -> Asked:
     """The question over its ten passages; the gold passage is known even where the set left it out."""
     given = [passage_of(passage, titles) for passage in row["passages"]]
     relevant = [bool(passage["is_selected"]) for passage in row["passages"]]
@@ -387,19 +428,37 @@ def from_squad(
             same.add(_letters(told.text))
             answers.append(told)
     return Asked(
-        "ten-passages", example.question.id, example.question.text, answers, references,
-        [sentence for _, sentence, _ in joined], [held for _, _, held in joined], gold, given, relevant,
-        answerable=answerable, valid=split == "valid", article=example.article,
-    )  # fmt: skip
+        "ten-passages",
+        example.question.id,
+        example.question.text,
+        answers,
+        references,
+        [sentence for _, sentence, _ in joined],
+        [held for _, _, held in joined],
+        gold,
+        given,
+        relevant,
+        answerable=answerable,
+        valid=split == "valid",
+        article=example.article,
+    )
 
 
 def from_narrativeqa(example: Example, valid: bool) -> Asked:
     """The question over the passages of its summary; relevance is guessed."""
     answers = [Told(answer) for answer in dict.fromkeys(example.answers)]
     return Asked(
-        "narrativeqa", example.question.id, example.question.text, answers, len(answers), given=example.passages,
-        weak=weak_labels(example.passages, example.answers), answerable=True, valid=valid, article=example.article,
-    )  # fmt: skip
+        "narrativeqa",
+        example.question.id,
+        example.question.text,
+        answers,
+        len(answers),
+        given=example.passages,
+        weak=weak_labels(example.passages, example.answers),
+        answerable=True,
+        valid=valid,
+        article=example.article,
+    )
 
 
 def _verbalised(folder: Path) -> Iterator[Asked]:

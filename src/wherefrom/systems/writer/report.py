@@ -116,8 +116,11 @@ def _sentences(material: Mapping[str, Numbers], triples: Numbers) -> dict[str, f
         found["whole sentences that can be copied"] += all(p in asked or p in told or p in said for p in sentence)
         found["but for their last piece"] += all(p in asked or p in told or p in said for p in sentence[:-1])
     per_sentence = ("whole sentences that can be copied", "but for their last piece")
-    shares = {name: count / max(1, found["sentences" if name in per_sentence else "pieces"])
-              for name, count in found.items() if name not in ("pieces", "sentences")}  # fmt: skip
+    shares = {
+        name: count / max(1, found["sentences" if name in per_sentence else "pieces"])
+        for name, count in found.items()
+        if name not in ("pieces", "sentences")
+    }
     return {"sentences": found["sentences"], "pieces": found["pieces"], **_rounded(shares)}
 
 
@@ -139,8 +142,10 @@ def _answers(material: Mapping[str, Numbers], source: int) -> dict[str, float]:
             found["from the passages"] += sum(piece in told for piece in pieces)
             found["from the question alone"] += sum(piece in asked and piece not in told for piece in pieces)
             found["from the vocabulary alone"] += sum(piece not in told and piece not in asked for piece in pieces)
-    shares = {name: found[name] / max(1, found["pieces"])
-              for name in ("from the passages", "from the question alone", "from the vocabulary alone")}  # fmt: skip
+    shares = {
+        name: found[name] / max(1, found["pieces"])
+        for name in ("from the passages", "from the question alone", "from the vocabulary alone")
+    }
     shares["spans of the gold passage"] = found["spans of the gold passage"] / max(1, found["answers"])
     return {"answers": found["answers"], "pieces": found["pieces"], **_rounded(shares)}
 
@@ -164,11 +169,17 @@ def _containing(material: Mapping[str, Numbers], texts: Path) -> dict[str, dict[
         found["by stems"] += _runs(*stems)
         found["all stems, anywhere"] += set(stems[1]) <= set(stems[0])
     return {
-        source: {"sentences": found["sentences"], **_rounded({
-            name: found[name] / found["sentences"] for name in ("word for word", "by stems", "all stems, anywhere")
-        })}
+        source: {
+            "sentences": found["sentences"],
+            **_rounded(
+                {
+                    name: found[name] / found["sentences"]
+                    for name in ("word for word", "by stems", "all stems, anywhere")
+                }
+            ),
+        }
         for source, found in counts.items()
-    }  # fmt: skip
+    }
 
 
 def _runs(sentence: tuple[str, ...], answer: tuple[str, ...]) -> bool:
@@ -181,9 +192,13 @@ def _lengths(material: Mapping[str, Numbers], name: str, chosen: Numbers) -> dic
     if not len(lengths):
         return {"targets": 0}
     shares = {f"longer than {most} pieces": float((lengths > most).mean()) for most in LONG}
-    return {"targets": len(lengths), "mean": round(float(lengths.mean()), 2), "longest": int(lengths.max()),
-            **{f"quantile {share}": float(numpy.quantile(lengths, share)) for share in (0.5, 0.9, 0.99)},
-            **_rounded(shares)}  # fmt: skip
+    return {
+        "targets": len(lengths),
+        "mean": round(float(lengths.mean()), 2),
+        "longest": int(lengths.max()),
+        **{f"quantile {share}": float(numpy.quantile(lengths, share)) for share in (0.5, 0.9, 0.99)},
+        **_rounded(shares),
+    }
 
 
 def _reference_answers(material: Mapping[str, Numbers], source: int) -> Numbers:
@@ -196,10 +211,15 @@ def _weak(material: Mapping[str, Numbers]) -> dict[str, float]:
     mine = material["source"] == SOURCES.index("narrativeqa")
     marked = material["weak"][mine].sum(1)
     given = (material["passages"][mine] >= 0).sum(1)
-    shares = {"questions with a marked passage": float((marked > 0).mean()) if mine.any() else 0.0,
-              "passages marked": float(marked.sum() / max(1, given.sum()))}  # fmt: skip
-    return {"questions": int(mine.sum()), "passages a question": round(float(given.mean()), 2) if mine.any() else 0.0,
-            **_rounded(shares)}  # fmt: skip
+    shares = {
+        "questions with a marked passage": float((marked > 0).mean()) if mine.any() else 0.0,
+        "passages marked": float(marked.sum() / max(1, given.sum())),
+    }
+    return {
+        "questions": int(mine.sum()),
+        "passages a question": round(float(given.mean()), 2) if mine.any() else 0.0,
+        **_rounded(shares),
+    }
 
 
 def _reader(material: Mapping[str, Numbers]) -> Callable[[str, int], list[int]]:

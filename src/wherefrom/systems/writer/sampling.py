@@ -166,9 +166,14 @@ class WriterSampler:
         return numpy.where(story == (style == "narrative"), answer, -1)
 
     def _plan(
-        self, example: Numbers, answerable: Numbers, style: Numbers, target: Numbers, titled: Numbers,
+        self,
+        example: Numbers,
+        answerable: Numbers,
+        style: Numbers,
+        target: Numbers,
+        titled: Numbers,
         chance: numpy.random.Generator | None,
-    ) -> _Epoch:  # fmt: skip
+    ) -> _Epoch:
         passage = self._passages(example, answerable, chance)
         length = numpy.where(passage >= 0, self._pair_lengths(example[:, None], passage, titled[:, None]), 0).max(1)
         return _Epoch(example, passage, titled, answerable, style, target, length, (passage >= 0).sum(1))

@@ -47,9 +47,16 @@ _NETWORK = joint(
 # Their sentences are made of knowledge graphs and all alike: fewer of them leave more for those people wrote.
 _SHARES = {VANILLA: 0.4, VQUANDA: 0.5, PARAQA: 0.5}
 _LOOP = LoopSettings(
-    seed=1, precision="bf16", learning_rate=5e-4, group_rates={"reader.": 1.5e-4}, warmup=0.06, decay="cosine",
-    report_every=100, checkpoint_every=1000, evaluate_first=False,
-)  # fmt: skip
+    seed=1,
+    precision="bf16",
+    learning_rate=5e-4,
+    group_rates={"reader.": 1.5e-4},
+    warmup=0.06,
+    decay="cosine",
+    report_every=100,
+    checkpoint_every=1000,
+    evaluate_first=False,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +75,15 @@ class WriterSettings:
         default_factory=lambda: TrainingSettings(
             replace(_LOOP, steps=550, evaluate_every=550),
             WriterTaskSettings(
-                WriterBatchSettings(quota=None, styles="every", shares=_SHARES), passages=False, triples=1.0, told=1.0,
-                valid_short=0, valid_sentences=640,
+                WriterBatchSettings(quota=None, styles="every", shares=_SHARES),
+                passages=False,
+                triples=1.0,
+                told=1.0,
+                valid_short=0,
+                valid_sentences=640,
             ),
         )
-    )  # fmt: skip
+    )
     writer: TrainingSettings = field(
         default_factory=lambda: TrainingSettings(
             replace(_LOOP, steps=3500, evaluate_every=3500),
@@ -80,10 +91,12 @@ class WriterSettings:
                 WriterBatchSettings(
                     passages=5, tokens=51_200, styles="every", quota=None, removed=0.15, shares=_SHARES, max_tokens=232
                 ),
-                triples=1.0, told=0.8, valid_narrative=160,
+                triples=1.0,
+                told=0.8,
+                valid_narrative=160,
             ),
         )
-    )  # fmt: skip
+    )
     synthesis_tokens: int = 65_536  # of a microbatch of sentences to be made
 
 
@@ -166,9 +179,12 @@ class WriterMaker:
         ten_passages(self._build_ten_passages, places.data, places.ten_passages, self._say)
         places.out.mkdir(parents=True, exist_ok=True)
         counts = prepare(
-            places.data, places.ten_passages, self._tokenizer(), places.material,
+            places.data,
+            places.ten_passages,
+            self._tokenizer(),
+            places.material,
             lambda line: self._say(f"material: {line}"),
-        )  # fmt: skip
+        )
         self._say("material: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
 
     def vocabulary(self) -> None:
@@ -226,9 +242,13 @@ class WriterMaker:
         with put_in_place(places.weights) as fresh:
             batch = self._settings.writer.task.batch
             export_writer(
-                network, self._tokenizer(), safe, fresh, provenance,
+                network,
+                self._tokenizer(),
+                safe,
+                fresh,
+                provenance,
                 WriterExport(max_tokens=batch.max_tokens, max_question=batch.max_question),
-            )  # fmt: skip
+            )
         self._say(f"export: {places.weights}")
 
     # Inside.

@@ -70,9 +70,13 @@ class WriterTaskSettings:
 def word_settings(marks: Marks, words: int = 30_522) -> WordSettings:
     """The network's view of the marks."""
     return WordSettings(
-        words=words, padding=marks.padding, unknown=marks.unknown, classify=marks.classify, end=marks.end,
+        words=words,
+        padding=marks.padding,
+        unknown=marks.unknown,
+        classify=marks.classify,
+        end=marks.end,
         styles={"short": marks.short, "sentence": marks.sentence, "narrative": marks.narrative},
-    )  # fmt: skip
+    )
 
 
 class WriterTask:

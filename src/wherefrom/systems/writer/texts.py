@@ -36,9 +36,14 @@ References = Literal["sentences", "answers"]
 NARRATIVE = ("narrative", "narrative in sentences")  # how stories are asked about: scored as NarrativeQA is
 _CURVE = 100  # points of a precision-recall curve that are kept
 _COMPARED = (
-    ("sentence", "rouge_l"), ("short", "rouge_l"), ("short", "f1"), ("told", "rouge_l"), ("reverse", "f1"),
-    ("narrative", "rouge_l"), ("passages", "map"),
-)  # fmt: skip
+    ("sentence", "rouge_l"),
+    ("short", "rouge_l"),
+    ("short", "f1"),
+    ("told", "rouge_l"),
+    ("reverse", "f1"),
+    ("narrative", "rouge_l"),
+    ("passages", "map"),
+)
 
 
 def told(texts: Path) -> dict[int, Line]:
@@ -190,8 +195,11 @@ def _between_styles(sentence: Mapping[str, Any], short: Mapping[str, Any]) -> di
     shared = sorted(sentence["said"].keys() & short["said"].keys())
     in_full, shortly = ([part["said"][key] for key in shared] for part in (sentence, short))
     holds = [contains_answer(text, [answer]) for text, answer in zip(in_full, shortly, strict=True)]
-    return {"examples": len(shared), "zero_overlap": 100 * zero_overlap(in_full, shortly),
-            "sentence_holds_short": 100 * sum(holds) / len(holds)}  # fmt: skip
+    return {
+        "examples": len(shared),
+        "zero_overlap": 100 * zero_overlap(in_full, shortly),
+        "sentence_holds_short": 100 * sum(holds) / len(holds),
+    }
 
 
 def main(arguments: list[str]) -> None:

@@ -44,9 +44,11 @@ SURE = (0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
 _BATCH = 16
 _SAID = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 _FILES = (
-    "squad/train-v1.1.json.xz", "squad/valid-v1.1.json.xz", "more_reading/multirc.jsonl.xz",
+    "squad/train-v1.1.json.xz",
+    "squad/valid-v1.1.json.xz",
+    "more_reading/multirc.jsonl.xz",
     "msmarco_sample/ms_marco_sample.json.xz",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
