@@ -73,7 +73,7 @@ def put(path: Path, data: bytes) -> Path:
         ("a.docx", b"broken", "docx"),
         ("a.jsonl", b"{}", "jsonl"),
         ("a.ndjson", b"{}", "jsonl"),
-        ("a.txt.gz", gzip.compress(b"words"), "txt"),
+        ("a.txt.gz", gzip.compress(b"words", mtime=0), "txt"),
         ("a.jsonl.xz", lzma.compress(JSONL), "jsonl"),
         ("a.html.gz", b"not packed at all", "html"),
         # the content tells
@@ -106,7 +106,7 @@ def put(path: Path, data: bytes) -> Path:
         ("a.png", b"\x89PNG\r\n\x1a\n" + NOISE, None),
         ("a.zip", zip_file(), None),
         ("a.xlsx", zip_file(), None),
-        ("a.tar.gz", gzip.compress(b"words"), None),
+        ("a.tar.gz", gzip.compress(b"words", mtime=0), None),
         ("program", b"\x7fELF" + NOISE, None),
         ("script", b"#!/bin/sh\necho words\n", None),
         ("feed", b"<?xml version='1.0'?><rss/>", None),
@@ -164,7 +164,7 @@ def test_an_endless_title_is_cut(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [*SUFFIXES, ""])
 def test_an_empty_file_of_any_kind_is_empty(tmp_path: Path, suffix: str) -> None:
-    for data in (b"", gzip.compress(b"")):
+    for data in (b"", gzip.compress(b"", mtime=0)):
         with pytest.raises(IngestError, match=r"^it is empty$"):
             all_of(put(tmp_path / f"a{suffix}", data))
 
