@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from wherefrom import Library
+    from wherefrom.networks.spans import ReaderNetwork
     from wherefrom.pipeline import Pipeline
     from wherefrom.runtime.reader import ReaderSession, Reading
-    from wherefrom.systems.reader.network import ReaderNetwork
     from wherefrom.types import Candidate, Hit, Question, Trace
 
 Task = Literal["export", "weights", "ten", "first", "ask", "load"]
@@ -83,9 +83,9 @@ def _torch_session(job: Job) -> ReaderSession:
     """A session that runs torch: all passages of a question in one batch, which is the fastest there."""
     import torch
 
+    from wherefrom.networks.spans import ReaderOutput
     from wherefrom.runtime.reader import ReaderSession, _Window
     from wherefrom.runtime.weights import Weights
-    from wherefrom.systems.reader.network import ReaderOutput
 
     network = _network(job)
 
@@ -106,8 +106,8 @@ def _network(job: Job) -> ReaderNetwork:
     from safetensors.torch import load_file
 
     from wherefrom.networks.encoder import EncoderSettings
+    from wherefrom.networks.spans import ReaderNetwork
     from wherefrom.runtime.weights import Weights
-    from wherefrom.systems.reader.network import ReaderNetwork
     from wherefrom.train.seeds import seed_everything
 
     seed_everything("bench reader")

@@ -18,6 +18,7 @@ from wherefrom.errors import SettingsError
 from wherefrom.types import Style
 
 Similarity = Literal["cosine", "dot"]
+_Section = TypeVar("_Section")  # any dataclass of settings, or of sections of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +257,7 @@ def resolve(toml: Path | None = None, overrides: Iterable[str] = (), base: Setti
     if toml is not None:
         settings = from_mapping(read_toml(toml), settings, origin=str(toml))
     for override in overrides:
-        settings = with_override(settings, override)
+        settings = overridden(settings, override)
     return settings
 
 
@@ -276,17 +277,43 @@ def to_mapping(settings: Settings) -> dict[str, dict[str, Any]]:
     }
 
 
-def with_override(settings: Settings, override: str) -> Settings:
-    """`settings` with one `section.name=value` applied."""
+def overridden(base: _Section, override: str) -> _Section:
+    """`base`, any tree of settings, with one `section.name=value` applied; a section may have sections."""
     name, equals, text = override.partition("=")
     name = name.strip()
     if not equals:
         raise SettingsError(f"'{override}' does not say a value; write it as section.name=value")
-    if name.count(".") != 1:
-        guess = _suggestion(name, list(names(settings)))
+    known = list(_names_in(base, ""))
+    if name not in known and not _is_nested(name, base):
+        guess = _suggestion(name, known)
         raise SettingsError(f"{name or override!r} is not a setting{guess or '; write section.name=value'}")
-    section, setting = name.split(".")
-    return updated(settings, {section: {setting: _Written(text.strip())}})
+    *sections, setting = name.split(".")
+    values: dict[str, object] = {setting: _Written(text.strip())}
+    for section in reversed(sections):
+        values = {section: values}
+    return updated(base, values)
+
+
+def _is_nested(name: str, base: object) -> bool:
+    """Whether a name has at least the form of a setting in a section of `base`: then what is wrong can be said best."""
+    first, _, rest = name.partition(".")
+    return bool(rest) and (not is_dataclass(base) or hasattr(base, first))
+
+
+def layers(toml: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """The settings of a TOML file, behind those of the file that its `base` names, and so on; each with its file."""
+    chain: list[tuple[Path, dict[str, Any]]] = []
+    file: Path | None = toml
+    while file is not None:
+        if any(file == seen for seen, _ in chain):
+            raise SettingsError(f"{toml}: base leads back to {file.name}")
+        values = read_toml(file)
+        base = values.pop("base", None)
+        if base is not None and not isinstance(base, str):
+            raise SettingsError(f"{file}: base names the file of settings that these change, not {base!r}")
+        chain.insert(0, (file, values))
+        file = None if base is None else file.parent / base
+    return chain
 
 
 def names(settings: Settings | None = None) -> Iterator[str]:
@@ -299,9 +326,6 @@ class _Written:
     """A value as typed on a command line: what it means depends on the setting's type."""
 
     text: str
-
-
-_Section = TypeVar("_Section")
 
 
 def updated(base: _Section, values: Mapping[str, object], origin: str = "") -> _Section:
@@ -368,6 +392,8 @@ def _checked(name: str, value: object, hint: Any, where: str) -> object:
             guess = _suggestion(str(given), list(choices))
             raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {given!r}{guess}{where}")
         return chosen
+    if isinstance(value, _Written) and get_origin(hint) in (Mapping, tuple):
+        value = _parsed_toml(value.text)
     if get_origin(hint) is Mapping:
         key, each = get_args(hint)
         return _checked_mapping(name, value, key, each, where)
@@ -380,6 +406,14 @@ def _checked(name: str, value: object, hint: Any, where: str) -> object:
     if type(value) is not hint:
         raise SettingsError(f"{name} must be {_KIND_NAMES[hint]}, not {value!r}{where}")
     return value
+
+
+def _parsed_toml(text: str) -> object:
+    """A table or a list as TOML writes it; the text itself where it is none."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def _checked_mapping(name: str, value: object, key: Any, each: Any, where: str) -> dict[object, object]:

@@ -19,8 +19,8 @@ from safetensors.torch import save_file
 
 from bench import measure, reader, reader_report
 from runtime.tiny_reader import ENCODER, JUDGE, SETTINGS, tokenizer
+from wherefrom.networks.spans import ReaderNetwork
 from wherefrom.systems.reader.export import quantized, to_onnx
-from wherefrom.systems.reader.network import ReaderNetwork
 from wherefrom.train.seeds import seed_everything
 
 PLAN = Plan(

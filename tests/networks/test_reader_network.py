@@ -11,18 +11,18 @@ pytest.importorskip("safetensors")
 
 from wherefrom.errors import SettingsError, WherefromError  # noqa: E402
 from wherefrom.networks.encoder import NEVER, EncoderSettings  # noqa: E402
-from wherefrom.systems.reader.network import (  # noqa: E402
+from wherefrom.networks.spans import (  # noqa: E402
     HeadSettings,
     ReaderNetwork,
     ReaderOutput,
     best_spans,
-    distillation_loss,
     group_log_sum_exp,
     no_answer_slot,
     relevance_loss,
     span_loss,
     token_map,
 )
+from wherefrom.systems.reader.network import distillation_loss  # noqa: E402
 
 BERT = EncoderSettings("bert", words=50, width=12, layers=3, heads=3, inner=20, positions=40, types=2)
 MPNET = EncoderSettings(

@@ -10,8 +10,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from wherefrom.judge.calibrated import NAMES
 from wherefrom.networks.encoder import EncoderSettings
+from wherefrom.networks.spans import HeadSettings, ReaderNetwork
 from wherefrom.systems.reader.export import to_onnx
-from wherefrom.systems.reader.network import HeadSettings, ReaderNetwork
 from wherefrom.train.seeds import seed_everything
 
 ENCODER = EncoderSettings("bert", 300, 16, 2, 2, 32, 128, types=2)

@@ -21,7 +21,7 @@ from wherefrom.data.examples import whole
 from wherefrom.systems.asker import squad as asked_squad
 from wherefrom.systems.asker.task import extended
 from wherefrom.systems.reader.material import Material as Collected
-from wherefrom.systems.reader.task import Material
+from wherefrom.train.material import Material
 
 TEXT = (
     "Normans came first. In the U.S. the singer Beyoncé sang at St. Louis for $3.5 million (the most-watched show) "

@@ -14,6 +14,7 @@ import torch
 
 from train.contract import TaskContract
 from train.test_reader import TINY, material, passages, spelled, tokenizer  # noqa: F401
+from wherefrom.networks.spans import HeadSettings, ReaderNetwork
 from wherefrom.systems.asker.network import AskerSettings
 from wherefrom.systems.asker.task import (
     AskerTask,
@@ -27,8 +28,8 @@ from wherefrom.systems.asker.task import (
     written,
 )
 from wherefrom.systems.reader.material import Material as Collected
-from wherefrom.systems.reader.network import HeadSettings, ReaderNetwork
-from wherefrom.systems.reader.task import ASKED, Material, ReaderTask
+from wherefrom.systems.reader.task import ASKED, ReaderTask
+from wherefrom.train.material import Material
 
 SETTINGS = AskerTaskSettings(max_tokens=32, tokens=400, answers=1, classify=1, separate=2, valid_questions=4)
 NETWORK = AskerSettings(layers=1, longest=12, longest_answer=3, dropout=0.0)

@@ -24,12 +24,12 @@ from train.tiny_drqa import NETWORK
 from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.features.forms import exact_match, forms, term_frequency
 from wherefrom.features.tokens import tokens
+from wherefrom.networks.spans import ReaderNetwork
 from wherefrom.systems.drqa import run as drqa_run
 from wherefrom.systems.drqa.material import NER, POS
 from wherefrom.systems.drqa.material import Material as Collected
 from wherefrom.systems.drqa.task import DrQATask, DrQATaskSettings, Material, ReaderTeacher, assembled
 from wherefrom.systems.drqa.vectors import read_glove, turned
-from wherefrom.systems.reader.network import ReaderNetwork
 from wherefrom.train.checkpoint import save_weights
 from wherefrom.train.loop import fit
 from wherefrom.train.settings import LoopSettings

@@ -17,8 +17,8 @@ from onnx import numpy_helper
 from onnxruntime import InferenceSession, SessionOptions
 
 from wherefrom.networks.encoder import EncoderSettings
+from wherefrom.networks.spans import HeadSettings, ReaderNetwork
 from wherefrom.systems.reader.export import quantized, to_onnx
-from wherefrom.systems.reader.network import HeadSettings, ReaderNetwork
 from wherefrom.train.quantize import four_bits
 from wherefrom.train.seeds import seed_everything
 

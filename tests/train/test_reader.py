@@ -23,11 +23,13 @@ from wherefrom.data.examples import whole
 from wherefrom.errors import SettingsError
 from wherefrom.evaluate.ten_passages import build
 from wherefrom.networks.encoder import EncoderSettings
+from wherefrom.networks.spans import HeadSettings, ReaderNetwork
 from wherefrom.systems.reader.material import Material, prepare
-from wherefrom.systems.reader.network import HeadSettings, Pupil, ReaderNetwork
-from wherefrom.systems.reader.task import Material as Loaded
-from wherefrom.systems.reader.task import ReaderTask, ReaderTaskSettings, assembled, noisy
+from wherefrom.systems.reader.network import Pupil
+from wherefrom.systems.reader.task import ReaderTask, ReaderTaskSettings, noisy
 from wherefrom.train.checkpoint import load_weights, save_weights
+from wherefrom.train.material import Material as Loaded
+from wherefrom.train.material import assembled
 from wherefrom.types import Passage
 
 WORDS = (

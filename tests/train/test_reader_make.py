@@ -31,10 +31,11 @@ from wherefrom.systems.asker.task import AskerTask, main
 from wherefrom.systems.reader.run import STUDENT, TEACHER, student_task, teacher_task
 from wherefrom.systems.reader.settings import DEFAULT, ReaderSettings, plain, reader_settings
 from wherefrom.systems.reader.system import Places, ReaderMaker, _same_training
-from wherefrom.systems.reader.task import ASKED, TEN_PASSAGES, Material
+from wherefrom.systems.reader.task import ASKED, TEN_PASSAGES
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.log import read_log
 from wherefrom.train.loop import MODEL, fit
+from wherefrom.train.material import Material
 from wherefrom.types import Document
 
 

@@ -22,10 +22,10 @@ from train.towns import towns_material
 from wherefrom.errors import SettingsError
 from wherefrom.networks.encoder import Encoder, EncoderSettings
 from wherefrom.networks.masque import MasqueSettings, encoder_only, joint, masque, preast
+from wherefrom.networks.spans import ReaderNetwork
 from wherefrom.networks.style_transfer import StyleTransferSettings
 from wherefrom.systems.masque import run as writer_run
 from wherefrom.systems.masque.transfer_task import StyleTransferTask, StyleTransferTaskSettings
-from wherefrom.systems.reader.network import ReaderNetwork
 from wherefrom.systems.writer.batches import Texts, WriterBatchSettings
 from wherefrom.systems.writer.material import NARRATIVEQA, Material, save_synthetic, with_synthetic
 from wherefrom.systems.writer.scores import Said, token_scores

@@ -15,10 +15,10 @@ from train.letters import MARKS, letters_tokenizer
 from train.test_writer import BATCH, COMMON, JOINT, PRETRAINED
 from train.towns import towns_material
 from wherefrom.errors import SettingsError
+from wherefrom.networks.spans import ReaderNetwork
 from wherefrom.runtime.search import SearchSettings
 from wherefrom.runtime.weights import Weights
 from wherefrom.runtime.writer import Task, WriterSession
-from wherefrom.systems.reader.network import ReaderNetwork
 from wherefrom.systems.writer.material import load, with_synthetic
 from wherefrom.systems.writer.system import (
     DEFAULT,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import Field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import click
 
 from wherefrom.config import Settings, resolve
+from wherefrom.systems.contract import input_fields, is_needed
 
 if TYPE_CHECKING:
     from wherefrom.library import Library
@@ -16,16 +18,19 @@ if TYPE_CHECKING:
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+set_option = click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change one setting, such as judge.min_chance=0.7; may be given again.",
+)
+
+
 def library_options(function: _Function) -> _Function:
     """--library, --settings and --set."""
     for option in (
-        click.option(
-            "--set",
-            "overrides",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Change one setting, such as judge.min_chance=0.7; may be given again.",
-        ),
+        set_option,
         click.option(
             "--settings",
             "toml",
@@ -43,6 +48,35 @@ def library_options(function: _Function) -> _Function:
     ):
         function = option(function)
     return function
+
+
+def input_options(kind: type, of: str = "", needed: bool = True) -> list[Callable[[_Function], _Function]]:
+    """An option for every input of a system; `of` says whose it is where several systems' stand together."""
+    return [_input_option(each, get_type_hints(kind)[each.name], of, needed) for each in input_fields(kind)]
+
+
+def _input_option(each: Field[Any], hint: Any, of: str, needed: bool) -> Callable[[_Function], _Function]:
+    about = each.metadata
+    told = f"{of}: {about['help']}" if of else about["help"]
+    if about["inside"]:
+        told = f"{told} [default: OUT/{about['inside']}]"
+    common: dict[str, Any] = {"help": told, "envvar": about["env"] or None, "show_envvar": bool(about["env"])}
+    flag = f"--{each.name.replace('_', '-')}"
+    kinds = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
+    if kinds[0] is bool:
+        return click.option(flag, is_flag=True, default=None, **common)
+    if get_origin(hint) is tuple:
+        return click.option(flag, multiple=True, metavar=about["metavar"] or "NAME", **common)
+    if kinds[0] is int:
+        return click.option(flag, type=click.IntRange(min=1), metavar=about["metavar"] or "N", **common)
+    kind = click.Path(path_type=Path) if kinds[0] is Path else click.STRING
+    metavar = about["metavar"] or ("PATH" if kinds[0] is Path else "NAME")
+    return click.option(flag, type=kind, required=needed and is_needed(each), metavar=metavar, **common)
+
+
+def values_of(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, without those that were not."""
+    return {each.name: value for each in input_fields(kind) if (value := given.get(each.name)) not in (None, ())}
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, get_type_hints
 
 import click
 
-from wherefrom.cli.options import json_option, named
+from wherefrom.cli.options import input_options, json_option, values_of
 from wherefrom.cli.output import for_people, print_json, table
-
-if TYPE_CHECKING:
-    from wherefrom.papers.runner import RunRow
-    from wherefrom.papers.table import Paper
+from wherefrom.systems import table as systems
+from wherefrom.systems.contract import input_fields
 
 
-@click.command("reproduce")
+def _inputs() -> type:
+    """The inputs of all systems, each name once; its help says whose it is where systems differ."""
+    found: dict[str, Any] = {}
+    for name in systems.SYSTEMS:
+        kind = systems.about(name).inputs
+        hints = get_type_hints(kind)
+        for each in input_fields(kind):
+            found.setdefault(each.name, (each.name, hints[each.name], each))
+    return make_dataclass("Inputs", found.values(), kw_only=True)
+
+
+class _WithInputs(click.Command):
+    """Has, beside its own options, one for every input of every system in the table."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        own = super().get_params(ctx)
+
+        def nothing() -> None: ...
+
+        inputs = click.command()(_decorated(nothing, input_options(_inputs(), needed=False))).params
+        return [*own[:-1], *inputs, own[-1]]  # --help is the last
+
+
+def _decorated(function: Callable[..., None], options: list[Any]) -> Callable[..., None]:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@click.command("reproduce", cls=_WithInputs)
 @click.argument("paper", required=False)
 @click.option("--list", "only_list", is_flag=True, help="Show reported beside measured; run nothing.")
 @click.option("--row", metavar="ID", help="Only this row of the paper.")
@@ -29,37 +58,12 @@ if TYPE_CHECKING:
     help="Where results are kept.",
 )
 @click.option(
-    "--data",
-    type=click.Path(path_type=Path, file_okay=False),
-    envvar="WHEREFROM_DATA",
-    show_envvar=True,
-    metavar="DIR",
-    help="rankqa: the folder of datasets.",
-)
-@click.option("--library", metavar="DIR", help="rankqa: the library that is asked.")
-@click.option(
-    "--every", type=click.IntRange(min=1), metavar="N", default=1, help="rankqa: only every N-th question, a sample."
-)
-@click.option(
     "--work",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where trainings lie; for masque and preast, what `wherefrom train augment` made, too "
-    "[default: RUNS/work/rankqa or RUNS/work/writer].",
+    help="Where systems are made, a folder each: the OUT of `wherefrom train` [default: RUNS/work].",
 )
-@click.option(
-    "--device",
-    metavar="DEVICE",
-    help="masque, preast: train what is not trained, on cpu or cuda [default: measure what is].",
-)
-@click.option(
-    "--pretrained",
-    type=click.Path(path_type=Path, file_okay=False),
-    envvar="WHEREFROM_PRETRAINED",
-    show_envvar=True,
-    metavar="DIR",
-    help="masque, preast: where MiniLM lies; fetched if not there [default: WORK/pretrained].",
-)
+@click.option("--train", "may_train", is_flag=True, help="Train what is not trained [default: measure what is].")
 @json_option
 def command(
     paper: str | None,
@@ -67,18 +71,16 @@ def command(
     row: str | None,
     again: bool,
     runs: Path,
-    data: Path | None,
-    library: str | None,
-    every: int,
     work: Path | None,
-    device: str | None,
-    pretrained: Path | None,
+    may_train: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Run the rows of a paper's tables, or list them: reported, measured, or "not run".
 
     A row whose system or settings do not exist yet is refused in words. A run that fails is an error, never a
-    number. Rows of masque and preast that were trained elsewhere are measured once their folders lie in WORK.
+    number. Rows that were trained elsewhere are measured once their folders lie in WORK. Inputs that no option names
+    are looked for in WORK/<system>.
     """
     from wherefrom.papers import compare, render, results, runner
     from wherefrom.papers import table as tables
@@ -87,49 +89,25 @@ def command(
     if not only_list:
         if paper is None:
             raise click.UsageError("name the paper to run, or use --list to see them all")
-        run_row: RunRow = runner.refuse
-        if paper == "rankqa":
-            run_row = _rankqa_rows(data, named(library), work or runs / "work" / paper, every)
-        elif paper in ("masque", "preast"):
-            run_row = _writer_rows(chosen[0], work or runs / "work" / "writer", pretrained, device)
+        run_row = runner.SystemRows(
+            chosen[0],
+            values_of(_inputs(), given),
+            work or runs / "work",
+            lambda line: click.echo(line, err=True),
+            may_train,
+        )
         summary = runner.reproduce(chosen[0], row, runs, run_row, again=again)
         for refusal in summary.refused:
-            told = refusal.reason.removeprefix(f"{refusal.row.paper} {refusal.row.id}: ")
-            click.echo(f"refused {refusal.row.id}: {told}", err=True)
+            reason = refusal.reason.removeprefix(f"{refusal.row.paper} {refusal.row.id}: ")
+            click.echo(f"refused {refusal.row.id}: {reason}", err=True)
         click.echo(f"{len(summary.saved)} rows run, {len(summary.kept)} kept, {len(summary.refused)} refused")
-    found = compare.listing(chosen, results.measured(runs))
+    comparisons = compare.listing(chosen, results.measured(runs, chosen))
     if row:
         wanted = {tables.paper(chosen[0].slug).row(row).id} if paper else {row}
-        found = [comparison for comparison in found if comparison.row.id in wanted]
+        comparisons = [comparison for comparison in comparisons if comparison.row.id in wanted]
     if as_json:
-        print_json(render.as_objects(found))
+        print_json(render.as_objects(comparisons))
     elif for_people():
-        click.echo_via_pager(render.as_text(found))
+        click.echo_via_pager(render.as_text(comparisons))
     else:
-        table(render.HEADINGS, render.lines(found))
-
-
-def _rankqa_rows(data: Path | None, library: str | None, work: Path, every: int) -> RunRow:
-    from wherefrom.papers.faults import RunRefused
-    from wherefrom.papers.rankqa_rows import RankQARows
-    from wherefrom.papers.runner import Outcome
-    from wherefrom.papers.table import Row
-
-    if data is not None and library is not None:
-        return RankQARows(data, Path(library), work, every, lambda line: click.echo(line, err=True))
-
-    def ask_for_both(row: Row) -> Outcome:
-        raise RunRefused(
-            f"{row.paper} {row.id}: asks the questions of squad, valid, of a library; name one with --library, and the "
-            "folder of datasets with --data"
-        )
-
-    return ask_for_both
-
-
-def _writer_rows(paper: Paper, work: Path, pretrained: Path | None, device: str | None) -> RunRow:
-    from wherefrom.cli.train_command import check_extra
-    from wherefrom.papers.writer_rows import WriterRows
-
-    check_extra()
-    return WriterRows(paper, work, pretrained, device, lambda line: click.echo(line, err=True))
+        table(render.HEADINGS, render.lines(comparisons))

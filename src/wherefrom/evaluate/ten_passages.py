@@ -17,7 +17,7 @@ import json
 import random
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +25,8 @@ from typing import Any, Literal
 from wherefrom import __version__
 from wherefrom.config import IngestSettings
 from wherefrom.data import qa2d, squad
-from wherefrom.data.examples import Example
+from wherefrom.data.examples import Example, whole
+from wherefrom.data.opening import open_bytes
 from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.features.querytype import query_type
 from wherefrom.ingest.formats import Record, read
@@ -300,3 +301,32 @@ def _write_json(path: Path, value: object) -> None:
     fresh = path.with_name(path.name + ".new")
     fresh.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     fresh.replace(path)
+
+
+# Reading it again
+
+
+def passage_of(passage: dict[str, Any], titles: Mapping[str, str]) -> Passage:
+    """A passage of the ten-passage set under its own id, with the title of its document."""
+    url = passage["url"]
+    document = url.partition("#")[0]
+    title = titles.get(document, "") if document.startswith("wikipedia:") else document.replace("_", " ")
+    return whole(url, passage["passage_text"], title)
+
+
+def rows_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a split of the ten-passage set, with what the catalogue's loader leaves out: ids of passages."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def wikipedia_titles(data: Path) -> Iterator[tuple[str, str]]:
+    """Titles by the ids that the ten-passage set uses."""
+    for file in sorted((data / "wikipedia").glob("*.txt*")):
+        with open_bytes(file) as lines:
+            for line in lines:
+                if line.startswith(b"<doc "):
+                    found = re.search(r'id="([^"]*)".*title="(.*)">', line.decode("utf-8"))
+                    if found:
+                        yield f"wikipedia:{found[1]}", found[2]

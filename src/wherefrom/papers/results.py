@@ -1,8 +1,8 @@
-"""Measured results on disk: one JSON file a row, with everything needed to repeat the run.
+"""Measured results on disk: a file a paper, a line a row, with everything needed to repeat the run.
 
-    runs/<slug>/<row id>.json
+    RUNS/<slug>.jsonl
 
-A file appears whole or not at all. It holds no path of the machine it was made on.
+A file is replaced whole or not at all. It holds no path of the machine it was made on.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Run:
     """How a result came about."""
 
     settings_file: str
-    settings: Mapping[str, Mapping[str, Any]]  # resolved: every setting, also those left at their defaults
+    settings: Mapping[str, Any]  # what differs from the system's defaults of that commit
     seed: int
     data: tuple[DataFile, ...]
     as_printed: bool  # the paper's own data and weights, nothing stood in
@@ -44,6 +44,8 @@ class Run:
     python: str
     date: str  # when it began, UTC
     seconds: float
+    system: str = ""
+    measure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,45 +58,48 @@ class Measured:
     run: Run
 
 
-def path_of(runs: Path, row: Row) -> Path:
-    """Where a row's result lies."""
-    return runs / row.paper / f"{row.id}.json"
-
-
-def save(runs: Path, row: Row, result: Measured) -> Path:
-    """Write a row's result, whole or not at all."""
-    path = path_of(runs, row)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
-    write_whole(path, lambda unfinished: unfinished.write_bytes(text))
+def save(runs: Path, paper: Paper, result: Measured) -> Path:
+    """Write a row's result among those of its paper, in the order of its table."""
+    results = {**read(runs, paper), result.row_id: result}
+    path = runs / f"{paper.slug}.jsonl"
+    runs.mkdir(parents=True, exist_ok=True)
+    lines = [msgspec.json.encode(results[row.id]) + b"\n" for row in paper.rows if row.id in results]
+    write_whole(path, lambda unfinished: unfinished.write_bytes(b"".join(lines)))
     return path
 
 
 def measured(runs: Path, papers: Iterable[Paper] | None = None) -> list[Measured]:
-    """Every saved result, by paper and row; a file that fits no row of `papers` (default: all) is an error."""
+    """Every saved result, by paper and row; a file that is of none of `papers` (default: all) is an error."""
     known = {paper.slug: paper for paper in (table.papers() if papers is None else papers)}
-    return [read(path, known) for path in sorted(runs.glob("*/*.json")) if not path.name.startswith(".")]
+    return [result for paper in known.values() for result in read(runs, paper).values()]
 
 
-def read(path: Path, papers: Mapping[str, Paper]) -> Measured:
-    """One saved result, checked against the row it is for."""
-    slug, row_id = path.parent.name, path.stem
-    if slug not in papers:
-        raise ResultFault(f"{path}: there is no paper '{slug}', move the folder away{meant(slug, papers)}")
-    rows = {row.id: row for row in papers[slug].rows}
-    if row_id not in rows:
-        raise ResultFault(f"{path}: {slug} no longer has a row '{row_id}', move the file away{meant(row_id, rows)}")
+def read(runs: Path, paper: Paper) -> dict[str, Measured]:
+    """The saved results of a paper by row, each checked against the row it is for."""
+    path = runs / f"{paper.slug}.jsonl"
     try:
-        result = msgspec.json.decode(path.read_bytes(), type=Measured)
+        lines = path.read_bytes().splitlines() if path.exists() else []
     except OSError as error:
         raise ResultFault(f"{path}: cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ResultFault(f"{path}: is not a result: {error}") from error
-    if (result.paper, result.row_id) != (slug, row_id):
-        raise ResultFault(f"{path}: holds the result of {result.paper} {result.row_id}; it was moved or renamed")
-    if problem := fault_in(rows[row_id], result.metrics):
-        raise ResultFault(f"{path}: {problem}")
-    return result
+    rows = {row.id: row for row in paper.rows}
+    results: dict[str, Measured] = {}
+    for number, line in enumerate(lines, start=1):
+        where = f"{path}, line {number}"
+        try:
+            result = msgspec.json.decode(line, type=Measured)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ResultFault(f"{where}: is not a result: {error}") from error
+        if result.paper != paper.slug:
+            raise ResultFault(f"{where}: holds a result of {result.paper}; it was moved or renamed")
+        if result.row_id not in rows:
+            guess = meant(result.row_id, rows)
+            raise ResultFault(f"{where}: {paper.slug} no longer has a row '{result.row_id}', take the line out{guess}")
+        if result.row_id in results:
+            raise ResultFault(f"{where}: a second result of {result.row_id}; take one of them out")
+        if problem := fault_in(rows[result.row_id], result.metrics):
+            raise ResultFault(f"{where}: {problem}")
+        results[result.row_id] = result
+    return results
 
 
 def fault_in(row: Row, metrics: Mapping[str, float]) -> str:

@@ -8,27 +8,65 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from wherefrom import __version__
-from wherefrom.config import to_mapping
-from wherefrom.errors import WherefromError
+from wherefrom.config import updated
+from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.origin import commit_of, file_hash
-from wherefrom.papers.faults import RunFailed, RunRefused
-from wherefrom.papers.results import DataFile, Measured, Run, fault_in, path_of, read, save
+from wherefrom.papers.faults import RunFailed, RunRefused, TableFault, meant
+from wherefrom.papers.results import DataFile, Measured, Run, fault_in, read, save
 from wherefrom.papers.table import Paper, Row
+from wherefrom.systems import table as systems
+from wherefrom.systems.contract import InputMissing, Measuring, Say, Scores, Wanted, inputs_of
+
+RunRow = Callable[[Row], Scores]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What running a row gives back: the numbers, and what only the run itself can know."""
+class SystemRows:
+    """Runs a row: the system that its settings name is made, if need be, and measured as they say.
 
-    metrics: Mapping[str, float]  # every reported measure and any other; shares are fractions from 0 to 1
-    seed: int
-    data: tuple[Path, ...] = ()  # every file that was read to train and to score
-    as_printed: bool = False  # the paper's own data and weights were used, where the row names a stand-in
+    `given` are inputs of systems by name. What a system makes lies in WORK/<system>; it is trained only if `may_train`.
+    """
+
+    def __init__(
+        self, paper: Paper, given: Mapping[str, Any], work: Path, say: Say = print, may_train: bool = False
+    ) -> None:
+        self._paper, self._given, self._work, self._say, self._may_train = paper, given, work, say, may_train
+
+    def __call__(self, row: Row) -> Scores:
+        assert row.recipe is not None, f"{row.id} was not refused"
+        recipe = row.recipe
+        out = self._work / recipe.system
+        try:
+            inputs: Any = inputs_of(systems.about(recipe.system).inputs, self._given, out)
+        except InputMissing as error:
+            raise RunRefused(f"{row.paper} {row.id}: {error}") from error
+        system = systems.load(recipe.system)
+        if not isinstance(system, Measuring):
+            raise RunRefused(f"{row.paper} {row.id}: {recipe.system} cannot be measured for a row of a paper")
+        wanted = Wanted(
+            name=recipe.file.removesuffix(".toml"),
+            measure=recipe.measure,
+            reported=tuple(row.reported),
+            group=row.group,
+            split=row.split,
+            uses={part: resolved(self._paper, file) for part, file in recipe.uses.items()},
+            may_train=self._may_train,
+        )
+        return system.measure(resolved(self._paper, recipe.file), inputs, wanted, out, self._say)
 
 
-RunRow = Callable[[Row], Outcome]
+def resolved(paper: Paper, file: str) -> Any:
+    """The settings that a file of the paper makes of its system's defaults; a slip in it is an error that names it."""
+    where = f"{paper.slug}/settings/{file}"
+    if file not in paper.recipes:
+        raise TableFault(f"{where}: there is no such file{meant(file, paper.recipes)}")
+    recipe = paper.recipes[file]
+    try:
+        return updated(systems.load(recipe.system).DEFAULTS, recipe.settings, where)
+    except SettingsError as error:
+        raise TableFault(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +95,7 @@ class Summary:
     refused: tuple[Refusal, ...] = ()  # waiting for settings, or for what it takes to run them
 
 
-def refuse(row: Row) -> Outcome:
+def refuse(row: Row) -> Scores:
     """The run of a row that cannot be run; also stands where nothing else was given."""
     raise RunRefused(why_refused(row) or f"{row.paper} {row.id}: nothing here trains and scores rows yet")
 
@@ -118,12 +156,12 @@ def _run_all(paper: Paper, chosen: Iterable[Row], runs: Path, run_row: RunRow, a
     refused: list[Refusal] = []
     for row in chosen:
         try:
-            path = path_of(runs, row)
-            if path.exists() and not again:
-                kept.append(read(path, {paper.slug: paper}))
+            earlier = read(runs, paper).get(row.id)
+            if earlier is not None and not again:
+                kept.append(earlier)
             else:
                 result = _run(row, run_row)
-                save(runs, row, result)
+                save(runs, paper, result)
                 saved.append(result)
         except RunRefused as error:
             refused.append(Refusal(row, str(error)))
@@ -154,16 +192,18 @@ def _run(row: Row, run_row: RunRow) -> Measured:
     assert row.recipe is not None, f"{row.id} was not refused"
     commit, changed = commit_of()  # before the run: someone may commit while it lasts
     begun, clock = datetime.now(UTC), time.perf_counter()
-    outcome = run_row(row)
+    scores = run_row(row)
     seconds = time.perf_counter() - clock
-    if problem := fault_in(row, outcome.metrics):
+    if problem := fault_in(row, scores.metrics):
         raise ValueError(problem)
     run = Run(
         settings_file=row.recipe.file,
-        settings=to_mapping(row.recipe.settings),
-        seed=outcome.seed,
-        data=tuple(DataFile("/".join(path.parts[-2:]), file_hash(path)) for path in outcome.data),
-        as_printed=outcome.as_printed or not row.stands_in,
+        system=row.recipe.system,
+        measure=row.recipe.measure,
+        settings=row.recipe.settings,
+        seed=scores.seed,
+        data=tuple(DataFile("/".join(path.parts[-2:]), file_hash(path)) for path in scores.files),
+        as_printed=scores.as_printed or not row.stands_in,
         commit=commit,
         changed=changed,
         wherefrom=__version__,
@@ -171,4 +211,4 @@ def _run(row: Row, run_row: RunRow) -> Measured:
         date=begun.isoformat(timespec="seconds"),
         seconds=round(seconds, 3),
     )
-    return Measured(row.paper, row.id, {name: float(value) for name, value in outcome.metrics.items()}, run)
+    return Measured(row.paper, row.id, {name: float(value) for name, value in scores.metrics.items()}, run)

@@ -9,22 +9,24 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any, get_args
 
-from wherefrom.config import Settings, from_mapping
-from wherefrom.errors import NotFound, SettingsError
+from wherefrom.errors import NotFound
 from wherefrom.papers.faults import TableFault, meant
 from wherefrom.papers.measures import MEASURES, Scale
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How we run a row: the settings in force, and those it needs that do not exist yet."""
+    """How we run a row: a system, its settings, and how it is measured."""
 
     file: str
-    settings: Settings
-    planned: Mapping[str, object] = field(default_factory=dict)  # by full name, such as "masque.ranker"
-    training: Mapping[str, object] = field(default_factory=dict)  # by system: how its network is trained for the row
+    system: str = ""  # of `systems/table.py`; none while the row waits for settings that do not exist
+    measure: str = ""  # which of the system's ways to measure itself; "" for its usual one
+    settings: Mapping[str, Any] = field(default_factory=dict)  # what differs from the system's defaults
+    uses: Mapping[str, str] = field(default_factory=dict)  # part to the settings file that plays it
+    planned: Mapping[str, object] = field(default_factory=dict)  # settings waited for, such as "qasa.patience"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +76,29 @@ class Paper:
         raise NotFound(f"{self.slug} has no row '{row_id}'{guess or '; `wherefrom reproduce --list` shows them all'}")
 
 
+SHELVES: list[Traversable] = [files("wherefrom.papers")]  # where papers are looked for, a folder each
+
+
 def papers() -> list[Paper]:
     """Every paper, by slug."""
-    return [load(_shelf() / slug) for slug in slugs()]
+    return [load(folder) for _, folder in sorted(_folders().items())]
 
 
 def paper(slug: str) -> Paper:
     """The paper of that slug; an unknown one suggests the nearest."""
-    known = slugs()
+    known = _folders()
     if slug not in known:
-        raise NotFound(f"there is no paper '{slug}'{meant(slug, known) or '; there are ' + ', '.join(known)}")
-    return load(_shelf() / slug)
+        raise NotFound(f"there is no paper '{slug}'{meant(slug, known) or '; there are ' + ', '.join(slugs())}")
+    return load(known[slug])
 
 
 def slugs() -> list[str]:
     """The papers' short names."""
-    return sorted(folder.name for folder in _shelf().iterdir() if (folder / "table.toml").is_file())
+    return sorted(_folders())
 
 
-def _shelf() -> Traversable:
-    return files("wherefrom.papers")
+def _folders() -> dict[str, Traversable]:
+    return {folder.name: folder for shelf in SHELVES for folder in shelf.iterdir() if (folder / "table.toml").is_file()}
 
 
 def load(folder: Traversable) -> Paper:
@@ -261,21 +266,56 @@ def _recipe(row: _Fields, folder: Traversable, recipes: dict[str, Recipe]) -> Re
 
 
 def read_recipe(file: Traversable, where: str) -> Recipe:
-    """A settings file: wherefrom's own sections, under `training` how to train, under `planned` what is waited for."""
-    values = dict(_read(file, where, parse_float=float))
-    training = values.pop("training", {})
-    if not isinstance(training, dict) or not all(isinstance(section, dict) for section in training.values()):
-        raise TableFault(f"{where}: training holds a section a system, such as [training.rankqa.task]")
-    sections = values.pop("planned", {})
+    """A settings file, behind those that its `base` names.
+
+    `system` and `measure` say what is run, `settings` what differs from the system's defaults, `uses` which other files
+    it needs, `planned` what is waited for.
+    """
+    fields = _Fields(_based(file, where), where)
+    fields.only("system", "measure", "settings", "uses", "planned")
     planned: dict[str, object] = {}
-    for section, settings in sections.items() if isinstance(sections, dict) else [("planned", sections)]:
+    for section, settings in fields.table("planned", {}).items():
         if not isinstance(settings, dict):
-            raise TableFault(f"{where}: planned.{section} is a section of settings, not a value")
+            raise fields.fault(f"planned.{section}", "is a section of settings, not a value")
         planned.update({f"{section}.{name}": value for name, value in settings.items()})
-    try:
-        return Recipe(file.name, from_mapping(values, origin=where), planned, training)
-    except SettingsError as error:
-        raise TableFault(str(error)) from error
+    if not planned and not fields.has("system"):
+        raise fields.fault("system", "is missing; it names what the row is run with")
+    uses = fields.table("uses", {})
+    for part, other in uses.items():
+        if not isinstance(other, str):
+            raise fields.fault(f"uses.{part}", f"names a settings file, not {other!r}")
+    return Recipe(
+        file=file.name,
+        system=fields.text("system", ""),
+        measure=fields.text("measure", ""),
+        settings=fields.table("settings", {}),
+        uses=uses,
+        planned=planned,
+    )
+
+
+def _based(file: Traversable, where: str, seen: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The values of a settings file, over those of its `base`."""
+    values = dict(_read(file, where, parse_float=float))
+    base = values.pop("base", None)
+    if base is None:
+        return values
+    shelf = Path(str(file)).parent
+    if not isinstance(base, str) or not (shelf / base).is_file():
+        raise TableFault(f"{where}: base names no file beside it: {base!r}")
+    if base in (*seen, file.name):
+        raise TableFault(f"{where}: base leads back to {base}")
+    return merged(_based(shelf / base, f"{where.rpartition('/')[0]}/{base}", (*seen, file.name)), values)
+
+
+def merged(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested tables, those of `values` over those of `base`."""
+    tables = {
+        name: merged(base[name], value)
+        for name, value in values.items()
+        if isinstance(value, Mapping) and isinstance(base.get(name), Mapping)
+    }
+    return {**base, **values, **tables}
 
 
 def _read(file: Traversable, where: str, parse_float: Callable[[str], object] = Decimal) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -44,20 +44,19 @@ from wherefrom.train.log import Log, read_log
 from wherefrom.train.optimizer import freeze, optimizer, set_rates
 from wherefrom.train.processes import Processes, joined
 from wherefrom.train.progress import Progress
-from wherefrom.train.provenance import Provenance, device_name, versions, write_provenance
+from wherefrom.train.provenance import PROVENANCE, Provenance, device_name, versions, write_provenance
 from wherefrom.train.schedule import rate_share
 from wherefrom.train.seeds import seed_everything
 from wherefrom.train.settings import LoopSettings
 from wherefrom.train.tally import Share, Tally
 from wherefrom.train.task import Batch, Batches, Network, Task
 
-__all__ = ["LoopSettings", "Progress", "fit", "trained"]
+__all__ = ["PROVENANCE", "LoopSettings", "Progress", "fit", "fitted", "trained"]
 
 LAST = "last.safetensors"  # the checkpoint
 MODEL = "model.safetensors"  # the weights that were kept, once training has finished
 LOG = "log.jsonl"
 CURVES = "curves.svg"
-PROVENANCE = "provenance.json"
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _MAY_CHANGE = {"checkpoint_every"}  # settings that do not touch what is learnt or logged
@@ -85,6 +84,49 @@ def trained(task: Task[Network, Batch], folder: Path, device: str | torch.device
     model = task.model()
     load_weights(model, folder / MODEL)
     return model.to(device).eval()
+
+
+def fitted(
+    task: Task[Network, Batch],
+    settings: LoopSettings,
+    folder: Path,
+    device: str | torch.device = "cpu",
+    say: Callable[[str], None] = print,
+) -> dict[str, Any]:
+    """`fit` to the end, telling progress; gives the training's provenance.
+
+    A training that has finished already, here or on another machine, is not begun again if it is the same.
+    """
+    torch.set_float32_matmul_precision("high")
+    torch.backends.cuda.enable_cudnn_sdp(
+        False
+    )  # it plans anew for every length, and its gradients were once no numbers
+    before = _finished(folder)
+    if before and (folder / MODEL).exists() and _same(before, task, settings):
+        say("already trained")
+        return before
+    say(f"training in {folder} on {device}")
+    for progress in fit(task, settings, folder, device):
+        say(str(progress))
+    return _finished(folder)
+
+
+def _finished(folder: Path) -> dict[str, Any]:
+    """The provenance of a finished training; empty where there is none."""
+    try:
+        provenance: dict[str, Any] = json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return provenance if provenance.get("finished") else {}
+
+
+def _same(before: Mapping[str, Any], task: Task[Network, Batch], settings: LoopSettings) -> bool:
+    """Whether a training had these facts and settings; what it is too old to know of is as it was by default."""
+    ours, theirs = _as_json(asdict(settings)), {**_as_json(asdict(LoopSettings())), **before["settings"]}
+    for values in (ours, theirs):
+        for name in _MAY_CHANGE:
+            values.pop(name, None)
+    return ours == theirs and _as_json(asdict(task.facts())) == before["task"]
 
 
 class _Training(Generic[Network, Batch]):

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from wherefrom.durable import write_text
+
+if TYPE_CHECKING:
+    import torch
+
+PROVENANCE = "provenance.json"  # beside weights, and in the folder of a training
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +49,20 @@ def write_provenance(path: Path, provenance: Provenance) -> None:
 
 def versions() -> dict[str, str | None]:
     """Of what the numbers depend on."""
-    return {"python": platform.python_version(), "torch": str(torch.__version__), "cuda": torch.version.cuda}
+    loaded = sys.modules.get("torch")
+    try:
+        torch_version: str | None = str(loaded.__version__) if loaded else version("torch")
+    except PackageNotFoundError:
+        torch_version = None
+    cuda: str | None = loaded.version.cuda if loaded else None
+    return {"python": platform.python_version(), "torch": torch_version, "cuda": cuda}
 
 
 def device_name(device: torch.device) -> str:
     """The GPU's or the processor's name."""
     if device.type == "cuda":
+        import torch
+
         return torch.cuda.get_device_name(device)
     listing = Path("/proc/cpuinfo")
     if listing.exists():

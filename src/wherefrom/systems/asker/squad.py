@@ -27,8 +27,9 @@ from wherefrom.data import squad
 from wherefrom.data.examples import whole
 from wherefrom.durable import write_text
 from wherefrom.errors import WherefromError
+from wherefrom.evaluate.ten_passages import rows_of
 from wherefrom.runtime.weights import unbounded
-from wherefrom.systems.reader.material import MOST_PASSAGE_TOKENS, SOURCES, rows_of
+from wherefrom.systems.reader.material import MOST_PASSAGE_TOKENS, SOURCES
 from wherefrom.types import Passage
 from wherefrom.write.spelling import Piece, spelled
 

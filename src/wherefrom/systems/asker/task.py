@@ -29,14 +29,15 @@ from torch import Tensor
 
 from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.networks.encoder import EncoderSettings
+from wherefrom.networks.spans import ReaderNetwork, best_spans
 from wherefrom.origin import file_hash
 from wherefrom.systems.asker.network import AskerNetwork, AskerSettings
-from wherefrom.systems.reader.network import ReaderNetwork, best_spans
 from wherefrom.systems.reader.run import STUDENT, TEACHER, own_tokens, run
-from wherefrom.systems.reader.task import ASKED, SQUAD, Material
+from wherefrom.systems.reader.task import ASKED, SQUAD
 from wherefrom.train.batching import LazyBatches, bucketed, moved
 from wherefrom.train.checkpoint import load_weights, saved_layers
 from wherefrom.train.loop import MODEL
+from wherefrom.train.material import Material
 from wherefrom.train.progress import paced
 from wherefrom.train.seeds import seed_of
 from wherefrom.train.settings import LoopSettings

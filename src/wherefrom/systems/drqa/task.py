@@ -18,10 +18,10 @@ from torch import Tensor
 
 from wherefrom.errors import SettingsError
 from wherefrom.networks.encoder import EncoderSettings
+from wherefrom.networks.spans import ReaderNetwork
 from wherefrom.origin import file_hash
 from wherefrom.systems.drqa.network import DrQANetwork, DrQASettings, Logits, best_spans, soft_loss, span_loss
-from wherefrom.systems.reader import task as reader
-from wherefrom.systems.reader.network import ReaderNetwork
+from wherefrom.train import material as columns
 from wherefrom.train.batching import LazyBatches, bucketed, moved
 from wherefrom.train.checkpoint import load_weights, saved_layers
 from wherefrom.train.task import TaskFacts
@@ -89,7 +89,7 @@ class Texts:
     tf: Tensor  # (batch, told)
 
 
-class Material(reader.Material):
+class Material(columns.Material):
     """The tensors of `drqa_data`, moved to the device that asks for them."""
 
     def __init__(self, path: Path, vectors: VectorKind) -> None:

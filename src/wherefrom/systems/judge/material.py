@@ -18,6 +18,7 @@ from wherefrom.config import Settings, resolve, to_mapping
 from wherefrom.data.examples import whole
 from wherefrom.data.msmarco import NO_ANSWER
 from wherefrom.durable import write_text
+from wherefrom.evaluate.ten_passages import passage_of, rows_of
 from wherefrom.judge import calibrated
 from wherefrom.metrics.answers import token_f1
 from wherefrom.origin import file_hash
@@ -26,7 +27,6 @@ from wherefrom.rank import reader as ranker
 from wherefrom.read import span
 from wherefrom.runtime import reader as session
 from wherefrom.runtime.weights import Weights
-from wherefrom.systems.reader.material import passage_of, rows_of
 from wherefrom.train.errors import TrainingError
 from wherefrom.types import Hit, Passage, Question
 

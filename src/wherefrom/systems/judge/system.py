@@ -21,11 +21,11 @@ import numpy
 
 from wherefrom.durable import write_text
 from wherefrom.errors import NotFound, SettingsError, WherefromError
+from wherefrom.evaluate.ten_passages import wikipedia_titles
 from wherefrom.judge.calibrated import NAMES
 from wherefrom.metrics import calibration
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.systems.judge.material import Asked, Judged, asked_of, collected, model_hashes
-from wherefrom.systems.reader.material import wikipedia_titles
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.logistic import (
     Knots,

@@ -15,7 +15,7 @@ import tomli_w
 import torch
 
 from wherefrom.networks.encoder import EncoderSettings
-from wherefrom.systems.reader.network import ReaderNetwork, ReaderOutput
+from wherefrom.networks.spans import ReaderNetwork, ReaderOutput
 from wherefrom.systems.reader.task import ReaderTaskSettings
 from wherefrom.train.checkpoint import load_weights
 from wherefrom.train.quantize import TableBits, forget_origin, quantized

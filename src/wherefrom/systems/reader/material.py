@@ -6,11 +6,9 @@ the datasets nor a tokenizer. Nothing of the validation articles is in the train
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from wherefrom.data import nqopen, quoref, squad, wikiqa
 from wherefrom.data.examples import Example, whole
 from wherefrom.data.locating import occurrences
-from wherefrom.data.opening import open_bytes
+from wherefrom.evaluate.ten_passages import passage_of, rows_of, wikipedia_titles
 from wherefrom.runtime.reader import MOST_TITLE
 from wherefrom.runtime.weights import unbounded
 from wherefrom.types import Passage
@@ -219,29 +217,3 @@ def _add_located(material: Material, source: str, example: Example) -> None:
         found = [(span.start, span.end) for answer in example.answers for span in occurrences(answer, passage)]
         if right and found:
             material.add(source, example.question.text, passage, found, (), valid=False)
-
-
-def passage_of(passage: dict[str, Any], titles: Mapping[str, str]) -> Passage:
-    """A passage of the ten-passage set under its own id, with the title of its document."""
-    url = passage["url"]
-    document = url.partition("#")[0]
-    title = titles.get(document, "") if document.startswith("wikipedia:") else document.replace("_", " ")
-    return whole(url, passage["passage_text"], title)
-
-
-def rows_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a split of the ten-passage set, with what the catalogue's loader leaves out: ids of passages."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
-
-
-def wikipedia_titles(data: Path) -> Iterator[tuple[str, str]]:
-    """Titles by the ids that the ten-passage set uses."""
-    for file in sorted((data / "wikipedia").glob("*.txt*")):
-        with open_bytes(file) as lines:
-            for line in lines:
-                if line.startswith(b"<doc "):
-                    found = re.search(r'id="([^"]*)".*title="(.*)">', line.decode("utf-8"))
-                    if found:
-                        yield f"wikipedia:{found[1]}", found[2]

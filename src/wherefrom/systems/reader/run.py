@@ -21,7 +21,7 @@ from torch import Tensor
 
 from wherefrom.errors import WherefromError
 from wherefrom.networks.encoder import EncoderSettings
-from wherefrom.systems.reader.network import ReaderNetwork, token_map
+from wherefrom.networks.spans import ReaderNetwork, token_map
 from wherefrom.systems.reader.task import ReaderTask, ReaderTaskSettings
 from wherefrom.train.checkpoint import load_weights, saved_layers
 from wherefrom.train.loop import MODEL, fit

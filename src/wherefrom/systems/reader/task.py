@@ -9,37 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
 from wherefrom.networks.encoder import Encoder, EncoderSettings, load_pretrained
+from wherefrom.networks.spans import HeadSettings, ReaderNetwork, ReaderOutput, best_spans, relevance_loss, span_loss
 from wherefrom.origin import file_hash
-from wherefrom.systems.reader.network import (
-    HeadSettings,
-    Pupil,
-    ReaderNetwork,
-    ReaderOutput,
-    best_spans,
-    distillation_loss,
-    relevance_loss,
-    span_loss,
-    state_loss,
-)
+from wherefrom.systems.reader.network import Pupil, distillation_loss, state_loss
 from wherefrom.train.batching import LazyBatches, bucketed, moved
 from wherefrom.train.checkpoint import load_weights
+from wherefrom.train.material import Material, Numbers, Pairs, Sequences, assembled, evenly_spread, ranges
 from wherefrom.train.seeds import seed_of
 from wherefrom.train.task import TaskFacts
 
 SQUAD, TEN_PASSAGES, QUOREF, NQ, WIKIQA, ASKED = range(6)  # as reader_data numbers its sources
 _ALIGNED = 8  # lengths are multiples of it: attention's fast kernels want that
-
-Numbers = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,83 +69,6 @@ class ReaderTaskSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """A microbatch: (question, passage) pairs by number, and where the answers are."""
-
-    question: Tensor  # (pairs,)
-    passage: Tensor  # (pairs,)
-    titled: Tensor  # (pairs,) whether the title is shown
-    group: Tensor  # (pairs,) which question of the microbatch
-    gold: Tensor  # (golds, 3): pair, first and last token of an answer in its passage
-    relevant: Tensor  # (pairs,)
-    groups: int
-    length: int  # tokens of the longest pair
-
-
-@dataclass(frozen=True, slots=True)
-class Sequences:
-    """What a network reads."""
-
-    tokens: Tensor  # (pairs, length)
-    mask: Tensor  # (pairs, length) true at real tokens
-    passage: Tensor  # (pairs, length) true at the passage's tokens
-    types: Tensor  # (pairs, length)
-    first: Tensor  # (pairs,) where the passage begins
-
-
-class Material:
-    """The tensors of `reader_data`, moved to the device that asks for them."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._here = load_file(path)
-        self._there: dict[str, Tensor] = {}
-        self._device = torch.device("cpu")
-
-    def __getitem__(self, name: str) -> Tensor:
-        return self._here[name]
-
-    @property
-    def names(self) -> Sequence[str]:
-        """What the tensors are called."""
-        return list(self._here)
-
-    def on(self, device: torch.device) -> Mapping[str, Tensor]:
-        if device != self._device or not self._there:
-            wanted = (
-                "question_tokens",
-                "question_starts",
-                "title_tokens",
-                "title_starts",
-                "passage_tokens",
-                "passage_starts",
-                "passage_title",
-            )
-            self._there = {name: self._here[name].to(device) for name in wanted}
-            self._device = device
-        return self._there
-
-    def column(self, name: str) -> Numbers:
-        """A column as numpy has it; numpy draws and cuts a hundred times faster than Python."""
-        return self._here[name].numpy()
-
-    def lengths(self, name: str) -> Numbers:
-        """How many tokens each text has."""
-        return numpy.diff(self.column(f"{name}_starts"))
-
-    def spans(self, number: int) -> list[tuple[int, int]]:
-        """First and last token of every answer of an example."""
-        until, spans = self.column("spans_until"), self.column("spans")
-        return [(int(a), int(b)) for a, b in spans[until[number] : until[number + 1]]]
-
-    def others(self, number: int) -> list[int]:
-        """The passages that do not answer an example's question."""
-        until = self.column("others_until")
-        found: list[int] = self.column("others")[until[number] : until[number + 1]].tolist()
-        return found
-
-
-@dataclass(frozen=True, slots=True)
 class _Plan:
     """Pairs of an epoch, question by question; the gold passage of a question comes first."""
 
@@ -166,48 +77,6 @@ class _Plan:
     relevant: Numbers  # (pairs,)
     until: Numbers  # (questions + 1,): the pairs of question q are until[q] to until[q + 1]
     titled: Numbers  # (questions,): whether titles are shown
-
-
-def _ranges(begin: Numbers, count: Numbers) -> Numbers:
-    """begin[0], begin[0] + 1, ... count[0] numbers, then those of begin[1], and so on."""
-    ends = numpy.cumsum(count)
-    shift = numpy.repeat(begin - (ends - count), count)
-    return shift + numpy.arange(len(shift))
-
-
-def assembled(material: Mapping[str, Tensor], pairs: Pairs, settings: ReaderTaskSettings) -> Sequences:
-    """`[CLS] question [SEP] title [SEP] passage [SEP]` for every pair; a pair without title has no second [SEP]."""
-    device = pairs.question.device
-    place = torch.arange(pairs.length, device=device)[None, :]  # (1, length)
-
-    def piece(name: str, number: Tensor) -> tuple[Tensor, Tensor]:
-        starts = material[f"{name}_starts"]
-        return starts[number].long()[:, None], (starts[number + 1] - starts[number]).long()[:, None]
-
-    question, asked = piece("question", pairs.question)  # (pairs, 1) each: where it lies, how long it is
-    asked = asked.clamp(max=settings.max_question)
-    title, named = piece("title", material["passage_title"][pairs.passage].long())
-    named = torch.where(pairs.titled[:, None], named, 0)
-    passage, told = piece("passage", pairs.passage)
-    title_at = asked + 2
-    passage_at = title_at + named + (named > 0)
-    told = torch.minimum(told, pairs.length - passage_at - 1)
-    last = passage_at + told  # the closing [SEP]
-
-    def taken(name: str, begin: Tensor, at: Tensor) -> Tensor:
-        tokens = material[f"{name}_tokens"]
-        return tokens[(begin + place - at).clamp(0, len(tokens) - 1)].long()
-
-    inside = (place >= passage_at) & (place < last)
-    tokens = torch.full((len(pairs.question), pairs.length), settings.padding, device=device)
-    tokens = torch.where((place >= 1) & (place <= asked), taken("question", question, torch.ones_like(asked)), tokens)
-    tokens = torch.where((place >= title_at) & (place < title_at + named), taken("title", title, title_at), tokens)
-    tokens = torch.where(inside, taken("passage", passage, passage_at), tokens)
-    separators = (place == asked + 1) | ((place == passage_at - 1) & (named > 0)) | (place == last)
-    tokens = torch.where(separators, settings.separate, tokens)
-    tokens = torch.where(place == 0, settings.classify, tokens)
-    mask = place <= last
-    return Sequences(tokens, mask, inside, ((place > asked + 1) & mask).long(), passage_at.squeeze(1))
 
 
 def noisy(sequences: Sequences, batch: Pairs, drawn_from: Tensor, settings: ReaderTaskSettings) -> Sequences:
@@ -344,10 +213,13 @@ class ReaderTask:
         self._move(device)
         valid, source = self._material["valid"], self._material["source"]
         gold = self._material["gold"]
-        paragraphs = _some(torch.where((valid == 1) & (source == SQUAD))[0], self.settings.valid_paragraphs)
+        paragraphs = evenly_spread(
+            torch.where((valid == 1) & (source == SQUAD))[0].tolist(), self.settings.valid_paragraphs
+        )
         exact, overlap = self._span_scores(model, paragraphs, device)
-        asked = _some(
-            torch.where((valid == 1) & (source == TEN_PASSAGES) & (gold >= 0))[0], self.settings.valid_questions
+        asked = evenly_spread(
+            torch.where((valid == 1) & (source == TEN_PASSAGES) & (gold >= 0))[0].tolist(),
+            self.settings.valid_questions,
         )
         first = self._gold_first(model, asked, device)
         return {"em": 100 * exact, "f1": 100 * overlap, "p_1": 100 * first, "score": 100 * overlap + 20 * first}
@@ -375,7 +247,7 @@ class ReaderTask:
         gold = self._material.column("gold")[chosen]
         counts = numpy.diff(until)[chosen]
         place = numpy.repeat(numpy.arange(len(chosen)), counts)  # which chosen example a hard passage belongs to
-        hard = others[_ranges(until[:-1][chosen], counts)]
+        hard = others[ranges(until[:-1][chosen], counts)]
         mixed = numpy.lexsort((chance.random(len(place)), place))
         wanted = self.settings.negatives + (gold < 0)
         kept = numpy.arange(len(place)) - numpy.repeat(numpy.cumsum(counts) - counts, counts) < wanted[place]
@@ -422,12 +294,12 @@ class ReaderTask:
 
     def _pairs(self, plan: _Plan, questions: Numbers) -> Pairs:
         counts = plan.until[questions + 1] - plan.until[questions]
-        pairs = _ranges(plan.until[questions], counts)
+        pairs = ranges(plan.until[questions], counts)
         example, passage, relevant = plan.example[pairs], plan.passage[pairs], plan.relevant[pairs]
         until, spans = self._material.column("spans_until"), self._material.column("spans")
         right = numpy.flatnonzero(relevant)
         golds = until[example[right] + 1] - until[example[right]]
-        places = spans[_ranges(until[example[right]], golds)]
+        places = spans[ranges(until[example[right]], golds)]
         longest = int(self._lengths(plan, pairs).max())
         return Pairs(
             question=torch.from_numpy(self._material.column("question")[example].astype(numpy.int64)),
@@ -503,9 +375,3 @@ def _overlap(a: int, b: int, c: int, d: int) -> float:
     """F1 of two token spans, ends included."""
     shared = min(b, d) - max(a, c) + 1
     return 2 * shared / ((b - a + 1) + (d - c + 1)) if shared > 0 else 0.0
-
-
-def _some(numbers: Tensor, most: int) -> list[int]:
-    """At most so many, evenly spread."""
-    listed: list[int] = numbers.tolist()
-    return listed if len(listed) <= most else [listed[place * len(listed) // most] for place in range(most)]

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
-from wherefrom.systems.reader.task import Pairs, ReaderTaskSettings, Sequences, assembled
+from wherefrom.systems.reader.task import ReaderTaskSettings
+from wherefrom.train.material import Pairs, Sequences, assembled
 from wherefrom.write.marks import Marks
 
 Rule = Literal["gold-first", "random", "every", "sentence"]

@@ -36,11 +36,11 @@ from wherefrom.data import narrativeqa, paraqa, qa2d, squad, vanilla, vquanda
 from wherefrom.data.examples import Example, whole
 from wherefrom.data.locating import occurrences
 from wherefrom.errors import WherefromError
+from wherefrom.evaluate.ten_passages import passage_of, rows_of, wikipedia_titles
 from wherefrom.features.querytype import QueryType, query_type
 from wherefrom.ingest.split import split as cut_into_passages
 from wherefrom.metrics.lcs import lcs_length
 from wherefrom.runtime.weights import unbounded
-from wherefrom.systems.reader.material import passage_of, rows_of, wikipedia_titles
 from wherefrom.text import FUNCTION_WORDS, Span, sentences
 from wherefrom.types import Passage
 from wherefrom.write.marks import NAMES, Marks

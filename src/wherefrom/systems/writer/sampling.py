@@ -12,7 +12,6 @@ import numpy
 import torch
 from torch import Tensor
 
-from wherefrom.systems.reader.task import Pairs
 from wherefrom.systems.writer.batches import WriterBatch, WriterBatchSettings
 from wherefrom.systems.writer.material import (
     NARRATIVEQA,
@@ -24,6 +23,7 @@ from wherefrom.systems.writer.material import (
     gold_sentences,
 )
 from wherefrom.train.batching import LazyBatches
+from wherefrom.train.material import Pairs
 from wherefrom.train.seeds import seed_of
 from wherefrom.write.marks import WrittenStyle
 

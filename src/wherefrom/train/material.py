@@ -1,0 +1,171 @@
+"""Training material on a device: texts as tokens in columns, and question-passage pairs put together from them.
+
+A microbatch names its pairs by number; their tokens are put together on the device, where all of the material lies, so
+that a GPU never waits for Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+from torch import Tensor
+
+Numbers = NDArray[Any]
+
+
+class Layout(Protocol):
+    """How a pair is laid out: the longest question, and the tokens with a part to play."""
+
+    @property
+    def max_question(self) -> int: ...
+
+    @property
+    def classify(self) -> int: ...
+
+    @property
+    def separate(self) -> int: ...
+
+    @property
+    def padding(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class BertLayout:
+    """In BERT's uncased wordpieces."""
+
+    max_question: int = 64
+    classify: int = 101  # [CLS]
+    separate: int = 102  # [SEP]
+    padding: int = 0  # [PAD]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A microbatch: (question, passage) pairs by number, and where the answers are."""
+
+    question: Tensor  # (pairs,)
+    passage: Tensor  # (pairs,)
+    titled: Tensor  # (pairs,) whether the title is shown
+    group: Tensor  # (pairs,) which question of the microbatch
+    gold: Tensor  # (golds, 3): pair, first and last token of an answer in its passage
+    relevant: Tensor  # (pairs,)
+    groups: int
+    length: int  # tokens of the longest pair
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """What a network reads."""
+
+    tokens: Tensor  # (pairs, length)
+    mask: Tensor  # (pairs, length) true at real tokens
+    passage: Tensor  # (pairs, length) true at the passage's tokens
+    types: Tensor  # (pairs, length)
+    first: Tensor  # (pairs,) where the passage begins
+
+
+class Material:
+    """The tensors of `reader_data`, moved to the device that asks for them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._here = load_file(path)
+        self._there: dict[str, Tensor] = {}
+        self._device = torch.device("cpu")
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._here[name]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What the tensors are called."""
+        return list(self._here)
+
+    def on(self, device: torch.device) -> Mapping[str, Tensor]:
+        if device != self._device or not self._there:
+            wanted = (
+                "question_tokens",
+                "question_starts",
+                "title_tokens",
+                "title_starts",
+                "passage_tokens",
+                "passage_starts",
+                "passage_title",
+            )
+            self._there = {name: self._here[name].to(device) for name in wanted}
+            self._device = device
+        return self._there
+
+    def column(self, name: str) -> Numbers:
+        """A column as numpy has it; numpy draws and cuts a hundred times faster than Python."""
+        return self._here[name].numpy()
+
+    def lengths(self, name: str) -> Numbers:
+        """How many tokens each text has."""
+        return numpy.diff(self.column(f"{name}_starts"))
+
+    def spans(self, number: int) -> list[tuple[int, int]]:
+        """First and last token of every answer of an example."""
+        until, spans = self.column("spans_until"), self.column("spans")
+        return [(int(a), int(b)) for a, b in spans[until[number] : until[number + 1]]]
+
+    def others(self, number: int) -> list[int]:
+        """The passages that do not answer an example's question."""
+        until = self.column("others_until")
+        found: list[int] = self.column("others")[until[number] : until[number + 1]].tolist()
+        return found
+
+
+def ranges(begin: Numbers, count: Numbers) -> Numbers:
+    """begin[0], begin[0] + 1, ... count[0] numbers, then those of begin[1], and so on."""
+    ends = numpy.cumsum(count)
+    shift = numpy.repeat(begin - (ends - count), count)
+    return shift + numpy.arange(len(shift))
+
+
+def assembled(material: Mapping[str, Tensor], pairs: Pairs, layout: Layout) -> Sequences:
+    """`[CLS] question [SEP] title [SEP] passage [SEP]` for every pair; a pair without title has no second [SEP]."""
+    device = pairs.question.device
+    place = torch.arange(pairs.length, device=device)[None, :]  # (1, length)
+
+    def piece(name: str, number: Tensor) -> tuple[Tensor, Tensor]:
+        starts = material[f"{name}_starts"]
+        return starts[number].long()[:, None], (starts[number + 1] - starts[number]).long()[:, None]
+
+    question, asked = piece("question", pairs.question)  # (pairs, 1) each: where it lies, how long it is
+    asked = asked.clamp(max=layout.max_question)
+    title, named = piece("title", material["passage_title"][pairs.passage].long())
+    named = torch.where(pairs.titled[:, None], named, 0)
+    passage, told = piece("passage", pairs.passage)
+    title_at = asked + 2
+    passage_at = title_at + named + (named > 0)
+    told = torch.minimum(told, pairs.length - passage_at - 1)
+    last = passage_at + told  # the closing [SEP]
+
+    def taken(name: str, begin: Tensor, at: Tensor) -> Tensor:
+        tokens = material[f"{name}_tokens"]
+        return tokens[(begin + place - at).clamp(0, len(tokens) - 1)].long()
+
+    inside = (place >= passage_at) & (place < last)
+    tokens = torch.full((len(pairs.question), pairs.length), layout.padding, device=device)
+    tokens = torch.where((place >= 1) & (place <= asked), taken("question", question, torch.ones_like(asked)), tokens)
+    tokens = torch.where((place >= title_at) & (place < title_at + named), taken("title", title, title_at), tokens)
+    tokens = torch.where(inside, taken("passage", passage, passage_at), tokens)
+    separators = (place == asked + 1) | ((place == passage_at - 1) & (named > 0)) | (place == last)
+    tokens = torch.where(separators, layout.separate, tokens)
+    tokens = torch.where(place == 0, layout.classify, tokens)
+    mask = place <= last
+    return Sequences(tokens, mask, inside, ((place > asked + 1) & mask).long(), passage_at.squeeze(1))
+
+
+def evenly_spread(numbers: Sequence[int], most: int) -> list[int]:
+    """At most so many of them, evenly spread."""
+    listed = list(numbers)
+    return listed if len(listed) <= most else [listed[place * len(listed) // most] for place in range(most)]
