@@ -12,8 +12,9 @@ from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[1]
 INFERENCE = (
-    "pipeline",
     "library",
+    "build",
+    "pipeline",
     "ingest",
     "retrieve",
     "rank",

@@ -203,7 +203,7 @@ class Library:
 
     def pipeline(self, k: int | None = None) -> Pipeline:
         """The stages over this library, for many questions at a time."""
-        from wherefrom.pipeline import build, finding
+        from wherefrom.build import build, finding
 
         folder = self._folder()
         if self._built is None:  # once: its networks load on first use and are kept

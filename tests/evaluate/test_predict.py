@@ -10,6 +10,7 @@ import pytest
 
 from evaluate.small_data import write_squad
 from wherefrom import Library
+from wherefrom.build import build
 from wherefrom.config import Settings, resolve
 from wherefrom.data import squad
 from wherefrom.data.examples import Example, whole
@@ -25,7 +26,7 @@ from wherefrom.evaluate.predict import (
     weights_of,
 )
 from wherefrom.evaluate.predictions import read_predictions
-from wherefrom.pipeline import Pipeline, build
+from wherefrom.pipeline import Pipeline
 from wherefrom.types import Document, Question
 
 

@@ -22,10 +22,10 @@ from contracts.stages import ReaderContract
 from runtime import tiny_drqa_weights
 from runtime.preferring import check_preference
 from train import tiny_drqa
+from wherefrom.build import build
 from wherefrom.config import resolve
 from wherefrom.data.examples import whole
 from wherefrom.features.tokens import tokens
-from wherefrom.pipeline import build
 from wherefrom.read.drqa import DrQAReader, SpanScore, one_hot
 from wherefrom.runtime.drqa import DrQASession, Pair, WordVectors
 from wherefrom.runtime.weights import Weights, WeightsError

@@ -22,10 +22,10 @@ from rerank.tiny_reranker import write as write_reranker
 from runtime.preferring import check_preference
 from runtime.tiny_reader import JUDGE, network, write
 from wherefrom import Library
+from wherefrom.build import build
 from wherefrom.config import resolve
 from wherefrom.features.overlap import Stems
 from wherefrom.judge.calibrated import NAMES, CalibratedJudge, between, features
-from wherefrom.pipeline import build
 from wherefrom.rank.reader import ReaderRanker
 from wherefrom.read.span import SpanReader, best_spans, paragraphs
 from wherefrom.runtime.reader import ReaderSession, Reading

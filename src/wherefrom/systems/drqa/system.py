@@ -22,6 +22,7 @@ import numpy
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from wherefrom.build import build
 from wherefrom.config import Settings, read_toml, updated
 from wherefrom.data import catalog, squad
 from wherefrom.data.examples import Example
@@ -32,7 +33,6 @@ from wherefrom.features.tokens import tokens
 from wherefrom.library import Library
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.origin import commit_of, file_hash
-from wherefrom.pipeline import build
 from wherefrom.read.drqa import DrQAReader
 from wherefrom.runtime.drqa import DrQASession
 from wherefrom.runtime.weights import Weights

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from wherefrom.build import build
 from wherefrom.config import Settings, resolve, to_mapping
 from wherefrom.data.examples import whole
 from wherefrom.data.msmarco import NO_ANSWER
@@ -22,7 +23,7 @@ from wherefrom.evaluate.ten_passages import passage_of, rows_of
 from wherefrom.judge import calibrated
 from wherefrom.metrics.answers import token_f1
 from wherefrom.origin import file_hash
-from wherefrom.pipeline import Pipeline, build
+from wherefrom.pipeline import Pipeline
 from wherefrom.rank import reader as ranker
 from wherefrom.read import span
 from wherefrom.runtime import reader as session

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from wherefrom.build import build
 from wherefrom.data import nqopen, qa2d, quoref, squad, wikiqa
 from wherefrom.data.examples import Example
 from wherefrom.data.opening import split_file
@@ -33,7 +34,6 @@ from wherefrom.errors import WherefromError
 from wherefrom.metrics.answers import exact_match, token_f1
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.origin import commit_of, file_hash
-from wherefrom.pipeline import build
 from wherefrom.stages import Reader
 from wherefrom.systems.asker import squad as asked_squad
 from wherefrom.systems.asker import task as asking

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy
 
+from wherefrom.build import build
 from wherefrom.config import Settings
 from wherefrom.data import msmarco, multirc, squad
 from wherefrom.data.examples import Example
@@ -30,7 +31,6 @@ from wherefrom.features.overlap import Stems
 from wherefrom.features.polarity import NAMES, asks_yes_no, features
 from wherefrom.metrics.significance import bootstrap_interval, paired_bootstrap
 from wherefrom.origin import commit_of, file_hash
-from wherefrom.pipeline import build
 from wherefrom.runtime.weights import Weights
 from wherefrom.systems.judge.material import model_hashes
 from wherefrom.train.logistic import Numbers, Truths, logistic, sigmoid
