@@ -18,25 +18,25 @@ from filelock import FileLock, Timeout
 
 from wherefrom.config import Settings, to_mapping
 from wherefrom.errors import WherefromError
+from wherefrom.server.folder import ServerFolder
 from wherefrom.server.jobs import Job, Jobs
-from wherefrom.server.place import Place
 
-_LOOK_SECONDS = 0.2  # jobs that other processes took are found this late, and so is a wish to cancel
+_LOOK_SECONDS = 0.2  # jobs that other processes took in are noticed this late, and so is a wish to cancel
 _MOST_JOBS = 200  # of one child: what a parser leaks goes with it
 _IDLE_SECONDS = 60.0  # a child without work for so long is sent home: it holds memory
 
 log = logging.getLogger("wherefrom.server")
 
 
-class Workshop:
+class IngestWorker:
     """A thread that waits for the lock on the jobs; with it, it works until it is stopped.
 
     The lock is the operating system's: it is free at once when its holder dies, and the next one takes over.
     """
 
-    def __init__(self, library: Path, settings: Settings, place: Place) -> None:
-        self._jobs = Jobs(place)
-        self._lock = FileLock(place.folder / "jobs.lock")
+    def __init__(self, library: Path, settings: Settings, folder: ServerFolder) -> None:
+        self._jobs = Jobs(folder)
+        self._lock = FileLock(folder.path / "jobs.lock")
         self._child = _Child(library, settings)
         self._seconds = settings.server.job_seconds
         self._stop = threading.Event()
@@ -90,18 +90,18 @@ class Workshop:
 
     def _do(self, job: Job, files: list[Path]) -> None:
         begun = time.monotonic()
-        self._child.give({"kind": job.kind, "names": job.names, "files": [str(path) for path in files]})
+        self._child.send({"kind": job.kind, "names": job.names, "files": [str(path) for path in files]})
         while True:
-            told = self._child.told(_LOOK_SECONDS) or {}
-            if "done" in told:
-                return self._finish(job, told["done"])
-            if "failed" in told:
+            message = self._child.message(_LOOK_SECONDS) or {}
+            if "done" in message:
+                return self._finish(job, message["done"])
+            if "failed" in message:
                 self._child.end()  # its memory may be in pieces
-                return self._jobs.finish(job.id, "failed", reason=told["failed"])
-            if "progress" in told:
-                if "waiting" in told["progress"]:
+                return self._jobs.finish(job.id, "failed", reason=message["failed"])
+            if "progress" in message:
+                if "waiting" in message["progress"]:
                     begun = time.monotonic()  # another process writes: that is not this job's time
-                self._jobs.progressed(job.id, told["progress"])
+                self._jobs.progressed(job.id, message["progress"])
             if self._jobs.cancel_wanted(job.id):
                 self._child.end()
                 return self._jobs.finish(job.id, "cancelled", reason="it was cancelled while it ran")
@@ -138,7 +138,7 @@ class _Child:
         self._lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._given = 0
 
-    def give(self, job: dict[str, Any]) -> None:
+    def send(self, job: dict[str, Any]) -> None:
         self._given += 1
         if self._process is None or self._process.poll() is not None or self._given > _MOST_JOBS:
             self.end()
@@ -159,7 +159,8 @@ class _Child:
             self._process.stdin.write(json.dumps(job) + "\n")
             self._process.stdin.flush()
 
-    def told(self, seconds: float) -> dict[str, Any] | None:
+    def message(self, seconds: float) -> dict[str, Any] | None:
+        """The next message of the child, if one comes within so many seconds."""
         try:
             return self._lines.get(timeout=seconds)
         except queue.Empty:
@@ -178,7 +179,7 @@ class _Child:
 
 
 def _listen(process: subprocess.Popen[str], lines: queue.SimpleQueue[dict[str, Any]]) -> None:
-    """Hand on what the child tells; that it has died is told like the rest."""
+    """Pass the child's messages on; that it has died becomes a message like the rest."""
     assert process.stdout is not None
     try:
         for line in process.stdout:

@@ -13,9 +13,9 @@ from fastapi.responses import Response, StreamingResponse
 
 from wherefrom.server.engine import CandidatesRead, ChanceJudged, Event, Finished, HitsFound, WordsWritten
 from wherefrom.server.examples import examples
-from wherefrom.server.house import House
-from wherefrom.server.problems import Problem, note, problem_of
+from wherefrom.server.problems import HTTPProblem, note, problem_of
 from wherefrom.server.shapes import AskRequest, ExampleQuestions, SearchRequest, SummarizeRequest
+from wherefrom.server.state import ServerState
 from wherefrom.types import Trace
 
 router = APIRouter(tags=["questions"])
@@ -68,38 +68,38 @@ data: {"question": {...}, "hits": [...], "candidates": [...], "answer": {...}, "
         }
     },
 )
-async def ask(asked: AskRequest, request: Request) -> Response:
-    house: House = request.app.state.house
-    style = asked.style or request.app.state.style
-    events = house.engine.ask(asked.question, style, asked.k, asked.min_chance)
-    if not asked.stream:
+async def ask(body: AskRequest, request: Request) -> Response:
+    state: ServerState = request.app.state.server
+    style = body.style or request.app.state.style
+    events = state.engine.ask(body.question, style, body.k, body.min_chance)
+    if not body.stream:
         return _json((await _last(events, request)).trace)
     first = await anext(events)  # until it is there, what goes wrong still has a status
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(
-        _streamed(first, events, house.settings.log_texts), media_type="text/event-stream", headers=headers
+        _streamed(first, events, state.settings.log_texts), media_type="text/event-stream", headers=headers
     )
 
 
 @router.post("/search", summary="Find passages", response_class=Response, responses={200: {"model": Trace}})
-async def search(asked: SearchRequest, request: Request) -> Response:
+async def search(body: SearchRequest, request: Request) -> Response:
     """A trace with hits, without an answer."""
-    house: House = request.app.state.house
-    events = house.engine.ask(asked.question, request.app.state.style, asked.k, only_search=True)
+    state: ServerState = request.app.state.server
+    events = state.engine.ask(body.question, request.app.state.style, body.k, only_search=True)
     return _json((await _last(events, request)).trace)
 
 
 @router.get("/examples", summary="Questions to begin with")
 async def example_questions(request: Request, limit: Annotated[int, Query(ge=1, le=20)] = 6) -> ExampleQuestions:
     """Made from sentences of the library that answer them; none where it has no sentences of the forms known."""
-    house: House = request.app.state.house
-    return ExampleQuestions(questions=await house.off_loop(lambda: examples(house.library, limit)))
+    state: ServerState = request.app.state.server
+    return ExampleQuestions(questions=await state.off_loop(lambda: examples(state.library, limit)))
 
 
 @router.post("/summarize", summary="Tell many documents around a question", status_code=501, response_class=Response)
-async def summarize(asked: SummarizeRequest) -> Response:  # noqa: ARG001 - checked all the same
+async def summarize(body: SummarizeRequest) -> Response:  # noqa: ARG001 - checked all the same
     """Not there yet: answers with a problem document."""
-    raise Problem(501, "no-summaries-yet", "this version writes no summaries; POST /ask answers questions")
+    raise HTTPProblem(501, "no-summaries-yet", "this version writes no summaries; POST /ask answers questions")
 
 
 async def _last(events: AsyncGenerator[Event], request: Request) -> Finished:
@@ -120,7 +120,7 @@ async def _last(events: AsyncGenerator[Event], request: Request) -> Finished:
     try:
         await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not answering.done():
-            raise Problem(499, "gone", "the client has gone")
+            raise HTTPProblem(499, "gone", "the client has gone")
         return answering.result()
     finally:
         for task in (answering, leaving):
@@ -135,9 +135,9 @@ async def _streamed(first: Event, events: AsyncGenerator[Event], texts: bool) ->
         try:
             yield _event(NAMES[type(first)], first)
             async for event in following:
-                told = event.trace if isinstance(event, Finished) else event
-                yield _event(NAMES[type(event)], told)
-        except Exception as error:  # noqa: BLE001 - told in the stream, which has begun
+                data = event.trace if isinstance(event, Finished) else event
+                yield _event(NAMES[type(event)], data)
+        except Exception as error:  # noqa: BLE001 - sent in the stream, which has begun
             note(error, texts)
             yield _event("error", problem_of(error).body())
 

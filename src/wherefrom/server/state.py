@@ -13,40 +13,40 @@ from wherefrom.config import ServerSettings
 from wherefrom.library import Library
 from wherefrom.pipeline import Pipeline
 from wherefrom.server.engine import Engine
+from wherefrom.server.folder import ServerFolder
+from wherefrom.server.ingest_worker import IngestWorker
 from wherefrom.server.jobs import Job, Jobs
 from wherefrom.server.keys import Keys
 from wherefrom.server.metrics import Metrics
-from wherefrom.server.place import Place
 from wherefrom.server.rates import Rates
-from wherefrom.server.workshop import Workshop
 
 _READERS = 4  # threads for documents and jobs; each keeps one connection to the database
 _LOOK_SECONDS = 0.1
 _METRICS_SECONDS = 5.0
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
-class House:
-    """The library, the engine that answers, the workshop that writes, and who may come in."""
+class ServerState:
+    """The library, the engine that answers, the worker that writes, and who may come in."""
 
     def __init__(self, library: Library, settings: ServerSettings, pipeline: Pipeline | None) -> None:
         self.library = library
         self.settings = settings
-        self.place = Place(library.path)
-        self.place.make()
+        self.folder = ServerFolder(library.path)
+        self.folder.make()
         self.metrics = Metrics()
-        self.keys = Keys(self.place)
-        self.rates = Rates(self.place)
-        self.jobs = Jobs(self.place)
+        self.keys = Keys(self.folder)
+        self.rates = Rates(self.folder)
+        self.jobs = Jobs(self.folder)
         self.engine = Engine(library, settings, self.metrics, pipeline)
-        self.workshop = Workshop(library.path, library.settings(), self.place)
+        self.worker = IngestWorker(library.path, library.settings(), self.folder)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="wherefrom-reader")
         self._looking: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         self.engine.start()
-        self.workshop.start()
+        self.worker.start()
         self._looking = asyncio.create_task(self._look())
 
     async def stop(self) -> None:
@@ -56,13 +56,13 @@ class House:
             with suppress(asyncio.CancelledError):
                 await self._looking
         await asyncio.to_thread(self.engine.stop)
-        await asyncio.to_thread(self.workshop.stop)
+        await asyncio.to_thread(self.worker.stop)
         self._readers.shutdown()
         self.keys.close()
         self.rates.close()
         self.library.close()
 
-    async def off_loop(self, work: Callable[[], _Found]) -> _Found:
+    async def off_loop(self, work: Callable[[], _Result]) -> _Result:
         """Do something that waits for the disk."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 
@@ -73,8 +73,8 @@ class House:
         look = partial(self.jobs.get, job.id)
         while not job.finished and loop.time() < until:
             await asyncio.sleep(_LOOK_SECONDS)
-            found = await self.off_loop(look)
-            job = found or job
+            latest = await self.off_loop(look)
+            job = latest or job
         return job
 
     async def _look(self) -> None:

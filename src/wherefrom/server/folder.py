@@ -46,42 +46,42 @@ CREATE INDEX IF NOT EXISTS job_state ON job (state, number);
 """
 
 
-class Place:
+class ServerFolder:
     """The folder, made when it is first needed; only its owner may look inside."""
 
     def __init__(self, library: Path) -> None:
         self._library = library
-        self.folder = library / "server"
+        self.path = library / "server"
 
     def exists(self) -> bool:
-        return (self.folder / "state.sqlite").exists()
+        return (self.path / "state.sqlite").exists()
 
     def make(self) -> None:
         """Lay the folder and its tables, unless they are there."""
         if not (self._library / "documents.sqlite").exists():
             raise LibraryMissing(f"there is no library at {self._library}; `wherefrom ingest FOLDER` makes one")
         try:
-            self.folder.mkdir(mode=0o700, exist_ok=True)
+            self.path.mkdir(mode=0o700, exist_ok=True)
             self.uploads.mkdir(mode=0o700, exist_ok=True)
             if not self.exists():
-                os.close(os.open(self.folder / "state.sqlite", os.O_CREAT | os.O_RDWR, 0o600))
+                os.close(os.open(self.path / "state.sqlite", os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as error:
-            raise LibraryError(f"{self.folder} cannot be made: {error.strerror or error}") from error
+            raise LibraryError(f"{self.path} cannot be made: {error.strerror or error}") from error
         with self.opened() as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(_TABLES)
 
     @property
     def uploads(self) -> Path:
-        return self.folder / "uploads"
+        return self.path / "uploads"
 
     def connection(self) -> sqlite3.Connection:
         """A connection to keep, for one thread; what it commits is safe from a power cut."""
         try:
-            connection = sqlite3.connect(self.folder / "state.sqlite", timeout=30, isolation_level=None)
+            connection = sqlite3.connect(self.path / "state.sqlite", timeout=30, isolation_level=None)
             connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:
-            raise LibraryError(f"{self.folder / 'state.sqlite'} cannot be used: {error}") from error
+            raise LibraryError(f"{self.path / 'state.sqlite'} cannot be used: {error}") from error
         return connection
 
     @contextmanager
@@ -91,6 +91,6 @@ class Place:
         try:
             yield connection
         except sqlite3.Error as error:
-            raise LibraryError(f"{self.folder / 'state.sqlite'} cannot be used: {error}") from error
+            raise LibraryError(f"{self.path / 'state.sqlite'} cannot be used: {error}") from error
         finally:
             connection.close()
