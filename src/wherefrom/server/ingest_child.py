@@ -1,4 +1,4 @@
-"""The process that writes to the library for the server: python -m wherefrom.server.ingest_child LIBRARY SETTINGS.
+"""The process that writes to the library for the server; the ingest worker starts it and gives it jobs.
 
 Files from elsewhere are read here and nowhere else: a file that was made to take for ever, or to need all memory,
 ends this process and not the server. It takes jobs as JSON lines on its standard input and reports on them on its
@@ -129,7 +129,3 @@ def _limit(megabytes: int) -> None:
     # Data, not address space: files that are mapped, as the index is, cost nothing.
     resource.setrlimit(resource.RLIMIT_DATA, (megabytes * 1_000_000, megabytes * 1_000_000))
     os.nice(10)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -127,13 +127,8 @@ class _Child:
     """The process that writes, started when there is work."""
 
     def __init__(self, library: Path, settings: Settings) -> None:
-        self._command = [
-            sys.executable,
-            "-m",
-            "wherefrom.server.ingest_child",
-            str(library),
-            json.dumps(to_mapping(settings)),
-        ]
+        start = "import sys; from wherefrom.server.ingest_child import main; main(*sys.argv[1:])"
+        self._command = [sys.executable, "-c", start, str(library), json.dumps(to_mapping(settings))]
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._given = 0
