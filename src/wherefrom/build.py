@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
     """The pipeline that the settings describe, over a library; without one it answers only from given hits."""
-    settings = as_learned_from(settings)
-    network = _Network(settings)
-    reranker, reranking = _RERANKERS[reranking_kind(settings)](settings)
-    writer, deciding = _deciding(_WRITERS[settings.write.kind](settings, network), settings)
+    settings = _as_trained(settings)
+    networks = _Networks(settings)
+    reranker, reranker_weights = _RERANKERS[_reranker_kind(settings)](settings)
+    writer, yes_no_weights = _with_yes_no(_WRITERS[settings.write.kind](settings, networks), settings)
     stages = Pipeline(
         retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder) if folder else _NoLibrary(),
-        ranker=_RANKERS[settings.rank.kind](settings, network),
-        reader=_READERS[settings.read.kind](settings, network),
+        ranker=_RANKERS[settings.rank.kind](settings, networks),
+        reader=_READERS[settings.read.kind](settings, networks),
         reranker=reranker,
-        judge=_JUDGES[settings.judge.kind](settings, network),
+        judge=_JUDGES[settings.judge.kind](settings, networks),
         writer=writer,
         min_chance=settings.judge.min_chance,
     )
-    return replace(stages, weights=network.used + reranking + deciding)
+    return replace(stages, weights=networks.used + reranker_weights + yes_no_weights)
 
 
-def as_learned_from(settings: Settings) -> Settings:
-    """The settings with candidates read as RankQA saw them in training, where it is asked for: how many, how brief."""
+def _as_trained(settings: Settings) -> Settings:
+    """The settings, with candidates as many and as brief as RankQA saw in training, where it is the re-ranker."""
     from wherefrom.runtime.weights import Weights
 
     if settings.rerank.kind != "rankqa":
@@ -50,27 +50,27 @@ def as_learned_from(settings: Settings) -> Settings:
     return replace(settings, read=replace(settings.read, candidates=settings.rerank.candidates, brevity=brevity))
 
 
-def reranking_kind(settings: Settings) -> str:
-    """Votes are sums of probabilities: without being asked for, only the reader whose scores are such has them."""
+def _reranker_kind(settings: Settings) -> str:
+    """The re-ranker that "auto" means: votes add up probabilities, which only the span reader's scores are."""
     if settings.rerank.kind != "auto":
         return settings.rerank.kind
     return "vote" if settings.read.kind == "span" else "none"
 
 
-def finding(pipeline: Pipeline, settings: Settings, folder: LibraryFolder, k: int) -> Pipeline:
-    """The same stages with k passages to a question; networks that are loaded stay loaded."""
+def with_passages(pipeline: Pipeline, settings: Settings, folder: LibraryFolder, k: int) -> Pipeline:
+    """The same stages with k passages for a question; networks that are loaded stay loaded."""
     settings = replace(settings, retrieve=replace(settings.retrieve, k=k))
     return replace(pipeline, retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder))
 
 
-class _Network:
+class _Networks:
     """The networks' sessions, each made once for all stages that use it, so that a pass is paid once."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings.runtime
 
     @cached_property
-    def session(self) -> ReaderSession:
+    def reader(self) -> ReaderSession:
         from wherefrom.runtime.reader import ReaderSession
         from wherefrom.runtime.weights import Weights
 
@@ -98,10 +98,10 @@ class _Network:
 
     @property
     def used(self) -> tuple[Path, ...]:
-        """The folders of weights that stages have asked for."""
-        made = vars(self)
-        found = [made[name].weights.folder for name in ("session", "drqa", "writer") if name in made]
-        return (*found, self.tagger.folder) if "tagger" in made else tuple(found)
+        """The folders of the weights that stages have opened."""
+        opened = vars(self)
+        folders = [opened[name].weights.folder for name in ("reader", "drqa", "writer") if name in opened]
+        return (*folders, self.tagger.folder) if "tagger" in opened else tuple(folders)
 
 
 # A stage's module is imported only when the settings choose it.
@@ -115,58 +115,58 @@ def _bm25_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
 
 def _tfidf_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
     from wherefrom.retrieve.retriever import IndexRetriever
-    from wherefrom.retrieve.tfidf import Measured, TfidfIndex
+    from wherefrom.retrieve.tfidf import TfidfIndex, TfidfSearch
 
-    def index() -> Measured:
-        found = folder.index("tfidf")
-        assert isinstance(found, TfidfIndex)
-        return Measured(found, settings.retrieve.similarity)
+    def index() -> TfidfSearch:
+        opened = folder.index("tfidf")
+        assert isinstance(opened, TfidfIndex)
+        return TfidfSearch(opened, settings.retrieve.similarity)
 
     return IndexRetriever("retrieve", index, folder.store, settings.retrieve.k)
 
 
-def _no_ranker(_settings: Settings, _network: _Network) -> None:
+def _no_ranker(_settings: Settings, _networks: _Networks) -> None:
     return None
 
 
-def _overlap_ranker(settings: Settings, _network: _Network) -> Ranker:
+def _overlap_ranker(settings: Settings, _networks: _Networks) -> Ranker:
     from wherefrom.rank.overlap import OverlapRanker
 
     return OverlapRanker(settings.index.language)
 
 
-def _reader_ranker(settings: Settings, network: _Network) -> Ranker:
+def _reader_ranker(settings: Settings, networks: _Networks) -> Ranker:
     from wherefrom.rank.reader import ReaderRanker
 
-    return ReaderRanker(network.session, settings.rank.keep)
+    return ReaderRanker(networks.reader, settings.rank.keep)
 
 
-def _masque_ranker(settings: Settings, network: _Network) -> Ranker:
+def _masque_ranker(settings: Settings, networks: _Networks) -> Ranker:
     from wherefrom.rank.masque import MasqueRanker
 
-    return MasqueRanker(network.writer, settings.rank.keep)
+    return MasqueRanker(networks.writer, settings.rank.keep)
 
 
-def _sentence_reader(settings: Settings, _network: _Network) -> Reader:
+def _sentence_reader(settings: Settings, _networks: _Networks) -> Reader:
     from wherefrom.read.sentence import SentenceReader
 
     return SentenceReader(settings.read.candidates, settings.index.language)
 
 
-def _span_reader(settings: Settings, network: _Network) -> Reader:
+def _span_reader(settings: Settings, networks: _Networks) -> Reader:
     from wherefrom.read.span import SpanReader
 
     read = settings.read
-    return SpanReader(network.session, read.candidates, read.max_tokens, read.relevance, read.brevity)
+    return SpanReader(networks.reader, read.candidates, read.max_tokens, read.relevance, read.brevity)
 
 
-def _drqa_reader(settings: Settings, network: _Network) -> Reader:
+def _drqa_reader(settings: Settings, networks: _Networks) -> Reader:
     from wherefrom.features.tags import NER, POS, Tagger
     from wherefrom.read.drqa import DrQAReader
 
     read = settings.read
-    tagger = Tagger(network.tagger)
-    return DrQAReader(network.drqa, tagger, POS, NER, read.candidates, read.max_tokens, read.span_score, read.brevity)
+    tagger = Tagger(networks.tagger)
+    return DrQAReader(networks.drqa, tagger, POS, NER, read.candidates, read.max_tokens, read.span_score, read.brevity)
 
 
 _Reranking = tuple[Reranker | None, tuple[Path, ...]]  # a re-ranker and the folders of its weights
@@ -191,39 +191,39 @@ def _rankqa_reranker(settings: Settings) -> _Reranking:
     return RankQAReranker(weights, Tagger(tagger), settings.read.kind), (weights.folder, tagger.folder)
 
 
-def _lexical_judge(settings: Settings, _network: _Network) -> Judge:
+def _lexical_judge(settings: Settings, _networks: _Networks) -> Judge:
     from wherefrom.judge.lexical import LexicalJudge
 
     return LexicalJudge(settings.index.language)
 
 
-def _calibrated_judge(settings: Settings, network: _Network) -> Judge:
+def _calibrated_judge(settings: Settings, networks: _Networks) -> Judge:
     from wherefrom.judge.calibrated import CalibratedJudge
 
-    return CalibratedJudge(network.session, settings.index.language)
+    return CalibratedJudge(networks.reader, settings.index.language)
 
 
-def _masque_judge(_settings: Settings, network: _Network) -> Judge:
+def _masque_judge(_settings: Settings, networks: _Networks) -> Judge:
     from wherefrom.judge.masque import MasqueJudge
 
-    return MasqueJudge(network.writer)
+    return MasqueJudge(networks.writer)
 
 
-def _verbatim_writer(_settings: Settings, _network: _Network) -> Writer:
+def _verbatim_writer(_settings: Settings, _networks: _Networks) -> Writer:
     from wherefrom.write.verbatim import VerbatimWriter
 
     return VerbatimWriter()
 
 
-def _masque_writer(settings: Settings, network: _Network) -> Writer:
+def _masque_writer(settings: Settings, networks: _Networks) -> Writer:
     from wherefrom.write.masque import MasqueWriter
 
     write = settings.write
-    return MasqueWriter(network.writer, write.passages, write.beam, write.short)
+    return MasqueWriter(networks.writer, write.passages, write.beam, write.short)
 
 
-def _deciding(writer: Writer, settings: Settings) -> tuple[Writer, tuple[Path, ...]]:
-    """The writer that also says Yes or No, where the settings want it, and the folder of its weights."""
+def _with_yes_no(writer: Writer, settings: Settings) -> tuple[Writer, tuple[Path, ...]]:
+    """A writer that also says Yes or No, where the settings want it, and the folder of its weights."""
     if not settings.write.yes_no:
         return writer, ()
     from wherefrom.runtime.weights import Weights
@@ -237,13 +237,13 @@ _RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {
     "bm25": _bm25_retriever,
     "tfidf": _tfidf_retriever,
 }
-_RANKERS: Mapping[str, Callable[[Settings, _Network], Ranker | None]] = {
+_RANKERS: Mapping[str, Callable[[Settings, _Networks], Ranker | None]] = {
     "none": _no_ranker,
     "overlap": _overlap_ranker,
     "reader": _reader_ranker,
     "masque": _masque_ranker,
 }
-_READERS: Mapping[str, Callable[[Settings, _Network], Reader]] = {
+_READERS: Mapping[str, Callable[[Settings, _Networks], Reader]] = {
     "sentence": _sentence_reader,
     "span": _span_reader,
     "drqa": _drqa_reader,
@@ -253,12 +253,12 @@ _RERANKERS: Mapping[str, Callable[[Settings], _Reranking]] = {
     "vote": _vote_reranker,
     "rankqa": _rankqa_reranker,
 }
-_JUDGES: Mapping[str, Callable[[Settings, _Network], Judge]] = {
+_JUDGES: Mapping[str, Callable[[Settings, _Networks], Judge]] = {
     "lexical": _lexical_judge,
     "calibrated": _calibrated_judge,
     "masque": _masque_judge,
 }
-_WRITERS: Mapping[str, Callable[[Settings, _Network], Writer]] = {
+_WRITERS: Mapping[str, Callable[[Settings, _Networks], Writer]] = {
     "verbatim": _verbatim_writer,
     "masque": _masque_writer,
 }

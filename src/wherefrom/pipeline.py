@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wherefrom.stages import Heard, Judge, Ranker, Reader, Reranker, Retriever, Writer
+from wherefrom.stages import Judge, OnWords, Ranker, Reader, Reranker, Retriever, Writer
 from wherefrom.types import Answer, Hit, Question, Style, Trace
 
 
@@ -30,10 +30,15 @@ class Pipeline:
         return self.rank_many(self.find_many(questions))
 
     def ask_many(
-        self, questions: Sequence[Question], style: Style, min_chance: float | None = None, heard: Heard | None = None
+        self,
+        questions: Sequence[Question],
+        style: Style,
+        min_chance: float | None = None,
+        on_words: OnWords | None = None,
     ) -> list[Trace]:
         """Find passages in the library and answer from them."""
-        return self.tell_many(self.read_many(self.rank_many(self.find_many(questions))), style, min_chance, heard)
+        traces = self.read_many(self.rank_many(self.find_many(questions)))
+        return self.write_many(self.judge_many(traces, style), style, min_chance, on_words)
 
     def answer_many(
         self,
@@ -43,34 +48,38 @@ class Pipeline:
         min_chance: float | None = None,
     ) -> list[Trace]:
         """Answer from given hits: datasets bring their own passages."""
-        found = [Trace(question, tuple(given)) for question, given in zip(questions, hits, strict=True)]
-        return self.tell_many(self.read_many(self.rank_many(found)), style, min_chance)
+        traces = [Trace(question, tuple(own)) for question, own in zip(questions, hits, strict=True)]
+        traces = self.read_many(self.rank_many(traces))
+        return self.write_many(self.judge_many(traces, style), style, min_chance)
 
     # The steps. Each takes the traces of the one before and fills in more of them, so that a server can show what
-    # there is so far, and ask of each step in a batch of its own.
+    # there is so far, and take each step in a batch of its own.
 
     def find_many(self, questions: Sequence[Question]) -> list[Trace]:
+        """Traces with the passages that the retriever finds."""
         clock = _Clock(len(questions))
         with clock("retrieve"):
-            hits = self.retriever.retrieve(questions)
+            retrieved = self.retriever.retrieve(questions)
         return [
-            Trace(question, tuple(found), timings=clock.timings)
-            for question, found in zip(questions, hits, strict=True)
+            Trace(question, tuple(hits), timings=clock.timings)
+            for question, hits in zip(questions, retrieved, strict=True)
         ]
 
     def rank_many(self, traces: Sequence[Trace]) -> list[Trace]:
+        """The hits in a better order, where there is a ranker."""
         if self.ranker is None:
             return list(traces)
         clock = _Clock(len(traces))
         with clock("rank"):
-            ranked = self.ranker.rank(*_asked(traces))
+            ranked = self.ranker.rank(*_questions_and_hits(traces))
         return [
             replace(trace, hits=tuple(hits), timings={**trace.timings, **clock.timings})
             for trace, hits in zip(traces, ranked, strict=True)
         ]
 
     def read_many(self, traces: Sequence[Trace]) -> list[Trace]:
-        questions, hits = _asked(traces)
+        """Candidate answers out of the hits, re-ranked where there is a re-ranker."""
+        questions, hits = _questions_and_hits(traces)
         clock = _Clock(len(traces))
         with clock("read"):
             candidates = self.reader.read(questions, hits)
@@ -82,37 +91,32 @@ class Pipeline:
             for trace, read in zip(traces, candidates, strict=True)
         ]
 
-    def tell_many(
-        self, traces: Sequence[Trace], style: Style, min_chance: float | None = None, heard: Heard | None = None
-    ) -> list[Trace]:
-        """Judge, decline where the chance is too small, and write the rest; `heard` is told words as they come."""
-        return self.write_many(self.judge_many(traces, style), style, min_chance, heard)
-
     def judge_many(self, traces: Sequence[Trace], style: Style) -> list[Trace]:
         """The chances, in answers that say nothing yet."""
         clock = _Clock(len(traces))
         with clock("judge"):
-            chances = self.judge.judge(*_asked(traces), [trace.candidates for trace in traces])
+            chances = self.judge.judge(*_questions_and_hits(traces), [trace.candidates for trace in traces])
         return [
             replace(trace, answer=Answer(None, style, chance), timings={**trace.timings, **clock.timings})
             for trace, chance in zip(traces, chances, strict=True)
         ]
 
     def write_many(
-        self, traces: Sequence[Trace], style: Style, min_chance: float | None = None, heard: Heard | None = None
+        self, traces: Sequence[Trace], style: Style, min_chance: float | None = None, on_words: OnWords | None = None
     ) -> list[Trace]:
+        """Decline where the chance is too small, write the other answers; `on_words` gets the words as they come."""
         needed = self.min_chance if min_chance is None else min_chance
         chances = [trace.answer.chance if trace.answer else 0.0 for trace in traces]
         places = [place for place, chance in enumerate(chances) if chance >= needed]
-        told = [traces[place] for place in places]
+        answerable = [traces[place] for place in places]
         clock = _Clock(len(traces))
         with clock("write"):
             written = self.writer.write(
-                *_asked(told),
-                [trace.candidates for trace in told],
+                *_questions_and_hits(answerable),
+                [trace.candidates for trace in answerable],
                 [chances[place] for place in places],
                 style,
-                None if heard is None else lambda number, words: heard(places[number], words),
+                None if on_words is None else lambda number, words: on_words(places[number], words),
             )
         answers = dict(zip(places, written, strict=True))
         return [
@@ -125,7 +129,7 @@ class Pipeline:
         ]
 
 
-def _asked(traces: Sequence[Trace]) -> tuple[list[Question], list[tuple[Hit, ...]]]:
+def _questions_and_hits(traces: Sequence[Trace]) -> tuple[list[Question], list[tuple[Hit, ...]]]:
     return [trace.question for trace in traces], [trace.hits for trace in traces]
 
 

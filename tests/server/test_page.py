@@ -21,7 +21,7 @@ from server.stages import GatedReader
 from wherefrom import Library
 from wherefrom.server.folder import ServerFolder
 from wherefrom.server.keys import Keys
-from wherefrom.stages import Heard
+from wherefrom.stages import OnWords
 from wherefrom.types import Answer, Candidate, Document, Hit, Question, Style, Word
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class MixedWriter:
         candidates: Sequence[Sequence[Candidate]],
         chances: Sequence[float],
         style: Style,
-        heard: Heard | None = None,
+        on_words: OnWords | None = None,
     ) -> list[Answer]:
         answers = []
         for question, read in zip(questions, candidates, strict=True):

@@ -55,11 +55,11 @@ def command(
     candidates, and the answer with the source of every word.
     """
     typed = _Typed()
-    heard = typed if for_people() and not as_json else None
+    on_words = typed if for_people() and not as_json else None
     with opened(library, toml, overrides) as opened_library:
         if picture is not None:
             _check_drawn(opened_library, style)
-        trace = opened_library.ask(" ".join(question), style, k, min_chance, heard)
+        trace = opened_library.ask(" ".join(question), style, k, min_chance, on_words)
         if as_json:
             print_json(trace)
         else:

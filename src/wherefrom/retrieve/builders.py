@@ -45,7 +45,7 @@ class Builders:
         self._settings = settings
         self._idle: list[subprocess.Popen[bytes]] = []
         self._busy: deque[subprocess.Popen[bytes]] = deque()  # longest at work first
-        self._made: list[SegmentFacts] = []
+        self._finished: list[SegmentFacts] = []
 
     @property
     def running(self) -> bool:
@@ -67,12 +67,12 @@ class Builders:
         except OSError as error:
             raise _ended(process) from error
 
-    def made(self) -> list[SegmentFacts]:
+    def finished(self) -> list[SegmentFacts]:
         """Wait until all is done; what was made since this was last asked."""
         while self._busy:
             self._wait_for_one()
-        made, self._made = self._made, []
-        return made
+        finished, self._finished = self._finished, []
+        return finished
 
     def close(self) -> None:
         """End the processes; what they were making is lost."""
@@ -83,7 +83,7 @@ class Builders:
                 pass
         self._idle.clear()
         self._busy.clear()
-        self._made.clear()
+        self._finished.clear()
 
     def _wait_for_one(self) -> None:
         process = self._busy[0]
@@ -95,7 +95,7 @@ class Builders:
         self._idle.append(self._busy.popleft())
         if reply.facts is None:
             raise LibraryError(f"the index cannot be built: {reply.error}")
-        self._made.append(reply.facts)
+        self._finished.append(reply.facts)
 
     def _started(self) -> subprocess.Popen[bytes]:
         package = str(Path(__file__).parents[2])  # where this very wherefrom lies, however it was found

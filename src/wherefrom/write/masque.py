@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from wherefrom.errors import NothingWritten
 from wherefrom.runtime.writer import Short, Task, WriterSession
-from wherefrom.stages import Heard
+from wherefrom.stages import OnWords
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
 from wherefrom.write.attest import echoes, tells, unattested
 from wherefrom.write.explain import Explanation, explained
@@ -76,13 +76,13 @@ class MasqueWriter:
         candidates: Sequence[Sequence[Candidate]],
         chances: Sequence[float],
         style: Style,
-        heard: Heard | None = None,
+        on_words: OnWords | None = None,
     ) -> list[Answer]:
         quoted = self._quoting.write(questions, hits, candidates, chances, style)
         if self._quotes(style):
             return quoted
         asked = self._asked(questions, hits, candidates, style)
-        told = self._told(asked, style, heard)
+        told = self._told(asked, style, on_words)
         self.counts.update("written" if found.first else "another" for found in told.values())
         self.counts["quoted"] += len(asked) - len(told)
         tasks = {one.place: one.task for one in asked}
@@ -138,7 +138,7 @@ class MasqueWriter:
         return Task(question.text, tuple(passages), short)
 
     def _told(
-        self, asked: Sequence[_Asked], style: Style, heard: Heard | None, looking: bool = False
+        self, asked: Sequence[_Asked], style: Style, on_words: OnWords | None, looking: bool = False
     ) -> dict[int, _Told]:
         """What could be written, by the question's place."""
         told: dict[int, _Told] = {}
@@ -146,7 +146,7 @@ class MasqueWriter:
         for attempt, beam in enumerate(dict.fromkeys((self._beam, max(self._beam, _AGAIN)))):
             if not left:
                 break
-            hearing = None if heard is None or attempt else _Hearing(left, style, self._session, heard)
+            hearing = None if on_words is None or attempt else _Hearing(left, style, self._session, on_words)
             found = self._session.write([one.task for one in left], style, _search(beam, looking), hearing)
             for one, answers in zip(left, found, strict=True):
                 for number, written in enumerate(answers.written):
@@ -211,8 +211,8 @@ def _answer(words: tuple[Word, ...], style: Style, chance: float, task: Task) ->
 class _Hearing:
     """Tells words as soon as they are whole: when the next has begun."""
 
-    def __init__(self, asked: Sequence[_Asked], style: Style, session: WriterSession, heard: Heard) -> None:
-        self._asked, self._style, self._session, self._heard = asked, style, session, heard
+    def __init__(self, asked: Sequence[_Asked], style: Style, session: WriterSession, on_words: OnWords) -> None:
+        self._asked, self._style, self._session, self._on_words = asked, style, session, on_words
         self._told: dict[int, int] = Counter()
 
     def __call__(self, number: int, written: Written, places: Places) -> None:
@@ -223,4 +223,4 @@ class _Hearing:
         fresh = words[self._told[number] :]
         self._told[number] += len(fresh)
         if fresh:
-            self._heard(one.place, fresh)
+            self._on_words(one.place, fresh)

@@ -17,7 +17,7 @@ from wherefrom.features.chance import FittedLine, probability
 from wherefrom.features.overlap import Stems
 from wherefrom.features.polarity import NAMES, asks_yes_no, features
 from wherefrom.runtime.weights import Weights, WeightsError
-from wherefrom.stages import Heard, Writer
+from wherefrom.stages import OnWords, Writer
 from wherefrom.text import sentences_around
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
 from wherefrom.write.explain import Explanation, explained_by
@@ -54,7 +54,7 @@ class YesNoWriter:
         candidates: Sequence[Sequence[Candidate]],
         chances: Sequence[float],
         style: Style,
-        heard: Heard | None = None,
+        on_words: OnWords | None = None,
     ) -> list[Answer]:
         answers = {
             place: _told(word, read[0], chances[place], style)
@@ -68,7 +68,7 @@ class YesNoWriter:
             [candidates[place] for place in left],
             [chances[place] for place in left],
             style,
-            None if heard is None else lambda number, words: heard(left[number], words),
+            None if on_words is None else lambda number, words: on_words(left[number], words),
         )
         answers |= zip(left, others, strict=True)
         return [answers[place] for place in range(len(questions))]
