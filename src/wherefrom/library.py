@@ -25,7 +25,7 @@ from wherefrom.store.sqlite import DocumentFacts
 from wherefrom.types import Document, Passage, Question, Style, Trace
 
 if TYPE_CHECKING:
-    from wherefrom.ingest.run import IngestReport, Progress
+    from wherefrom.ingest.run import IngestProgress, IngestReport
     from wherefrom.pipeline import Pipeline
     from wherefrom.stages import OnWords
     from wherefrom.store.feedback import Feedback
@@ -83,7 +83,7 @@ class Library:
         self,
         paths: Iterable[str | Path],
         prune: bool = False,
-        report: Callable[[Progress], None] = lambda _: None,
+        report: Callable[[IngestProgress], None] = lambda _: None,
         acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> IngestReport:
         """Bring files and folders into the library, making it if there is none.
@@ -98,7 +98,7 @@ class Library:
     def ingest_sent(
         self,
         files: Mapping[str, Path],
-        report: Callable[[Progress], None] = lambda _: None,
+        report: Callable[[IngestProgress], None] = lambda _: None,
         acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> IngestReport:
         """Bring in files under names of their own, in place of what had these names; for what comes over a network."""

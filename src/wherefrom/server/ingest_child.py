@@ -21,8 +21,8 @@ import msgspec
 
 from wherefrom.config import Settings, from_mapping
 from wherefrom.errors import LibraryBusy, WherefromError
-from wherefrom.ingest.outcome import Failure
-from wherefrom.ingest.run import IngestReport, Progress
+from wherefrom.ingest.outcome import IngestFailure
+from wherefrom.ingest.run import IngestProgress, IngestReport
 from wherefrom.library import Library
 from wherefrom.server.uploads import unpacked_too_long
 
@@ -63,7 +63,9 @@ def _take_in(library: Library, files: dict[str, Path], settings: Settings) -> di
         {name: path for name, path in files.items() if name not in bombs}, reporter.progress, reporter.acknowledged
     )
     refused = f"unpacked it is longer than {settings.server.unpacked_megabytes:g} MB; raise server.unpacked_megabytes"
-    return _plain(report, {path: name for name, path in files.items()}, [Failure(name, refused) for name in bombs])
+    return _plain(
+        report, {path: name for name, path in files.items()}, [IngestFailure(name, refused) for name in bombs]
+    )
 
 
 class _ProgressReporter:
@@ -76,14 +78,14 @@ class _ProgressReporter:
     def acknowledged(self, ids: Sequence[str]) -> None:
         self._safe += len(ids)
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: IngestProgress) -> None:
         now = time.monotonic()
         if now - self._at >= _REPORT_SECONDS:
             self._at = now
             _send(progress={**msgspec.to_builtins(progress), "safe": self._safe})
 
 
-def _plain(report: IngestReport, names: dict[Path, str], refused: Sequence[Failure]) -> dict[str, Any]:
+def _plain(report: IngestReport, names: dict[Path, str], refused: Sequence[IngestFailure]) -> dict[str, Any]:
     """The report without the places where uploads lay."""
     failures = [
         {"name": names.get(Path(failure.name), Path(failure.name).name), "reason": failure.reason}
