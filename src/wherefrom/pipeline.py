@@ -48,7 +48,9 @@ class Pipeline:
         min_chance: float | None = None,
     ) -> list[Trace]:
         """Answer from given hits: datasets bring their own passages."""
-        traces = [Trace(question, tuple(own)) for question, own in zip(questions, hits, strict=True)]
+        traces = [
+            Trace(question, tuple(question_hits)) for question, question_hits in zip(questions, hits, strict=True)
+        ]
         traces = self.read_many(self.rank_many(traces))
         return self.write_many(self.judge_many(traces, style), style, min_chance)
 

@@ -30,8 +30,8 @@ class LexicalJudge:
         self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], candidates: Sequence[Sequence[Candidate]]
     ) -> list[float]:
         return [
-            self._judge_one(question, found, read)
-            for question, found, read in zip(questions, hits, candidates, strict=True)
+            self._judge_one(question, question_hits, read)
+            for question, question_hits, read in zip(questions, hits, candidates, strict=True)
         ]
 
     def features(self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate]) -> Features | None:
@@ -51,7 +51,7 @@ class LexicalJudge:
         )
 
     def _judge_one(self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate]) -> float:
-        found = self.features(question, hits, candidates)
-        if found is None or found[1] == 0.0:  # nothing was found, or nothing of the question is in it
+        row = self.features(question, hits, candidates)
+        if row is None or row[1] == 0.0:  # nothing was found, or nothing of the question is in it
             return 0.0
-        return probability(_BIAS + sum(w * x for w, x in zip(_WEIGHTS, found, strict=True)))
+        return probability(_BIAS + sum(w * x for w, x in zip(_WEIGHTS, row, strict=True)))

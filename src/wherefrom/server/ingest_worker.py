@@ -131,13 +131,13 @@ class _Child:
         self._command = [sys.executable, "-c", start, str(library), json.dumps(to_mapping(settings))]
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._given = 0
+        self._jobs_sent = 0
 
     def send(self, job: dict[str, Any]) -> None:
-        self._given += 1
-        if self._process is None or self._process.poll() is not None or self._given > _MOST_JOBS:
+        self._jobs_sent += 1
+        if self._process is None or self._process.poll() is not None or self._jobs_sent > _MOST_JOBS:
             self.end()
-            self._given = 1
+            self._jobs_sent = 1
             self._process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,

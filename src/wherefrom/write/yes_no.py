@@ -2,9 +2,9 @@
 
 The default, over any other writer: `short` is the word alone, `sentence` the word and the sentence it rests on,
 quoted. The word stands in no passage and says so; what decided it is quoted beside it. A logistic regression on what
-the reader's best candidate says decides (`features/polarity.py`); where it is not sure, the other writer tells the
+the reader's best candidate says decides (`features/polarity.py`); where it is not sure, the other writer writes the
 deciding words, as it does for all other questions. English only. It needs the weights `yes-no`, a few numbers;
-`train/polarity.py` fits them.
+`systems/yes_no` fits them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def read_line(weights: Weights) -> FittedLine:
 
 
 class YesNoWriter:
-    """Says Yes or No where it is asked for and at least `sure`; leaves all else to `other`."""
+    """Says Yes or No where a question asks for it and the chance is at least `sure`; leaves all else to `other`."""
 
     def __init__(self, other: Writer, weights: Weights, sure: float) -> None:
         self.other = other
@@ -57,7 +57,7 @@ class YesNoWriter:
         on_words: OnWords | None = None,
     ) -> list[Answer]:
         answers = {
-            place: _told(word, read[0], chances[place], style)
+            place: _yes_no_answer(word, read[0], chances[place], style)
             for place, (question, read) in enumerate(zip(questions, candidates, strict=True))
             if style != "passage" and read and (word := self._decided(question.text, read[0])) is not None
         }
@@ -76,26 +76,26 @@ class YesNoWriter:
     def explain(
         self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate], style: Style
     ) -> Explanation:
-        """How the other writer wrote it; what is said here is not written."""
+        """How the other writer wrote it; a Yes or No of this one is not written by a network."""
         if candidates and self._decided(question.text, candidates[0]) is not None:
             raise NothingWritten("this answer is a Yes or No and a quotation: nothing is written around them")
         return explained_by(self.other, question, hits, candidates, style)
 
     def _decided(self, question: str, candidate: Candidate) -> Word | None:
-        """Yes or No, with its chance as the share; None where it is not asked for or not sure."""
+        """Yes or No, with its chance as the share; None where the question asks for neither, or it is not sure."""
         if not asks_yes_no(question):
             return None
         if self._line is None:
             self._line = read_line(self._weights)
         passage = candidate.passage
-        found = features(question, passage.title, passage.text, (candidate.start, candidate.end), self._stems)
-        yes = probability(self._line.logit(found))
+        row = features(question, passage.title, passage.text, (candidate.start, candidate.end), self._stems)
+        yes = probability(self._line.logit(row))
         if max(yes, 1 - yes) < self._sure:
             return None
         return Word("Yes", "vocabulary", share=yes) if yes >= 0.5 else Word("No", "vocabulary", share=1 - yes)
 
 
-def _told(word: Word, candidate: Candidate, chance: float, style: Style) -> Answer:
+def _yes_no_answer(word: Word, candidate: Candidate, chance: float, style: Style) -> Answer:
     passage = candidate.passage
     if style == "short":
         rests_on = copied_words(passage, candidate.start, candidate.end)
