@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wherefrom.evaluate.score import Scores
+from wherefrom.evaluate.score import DatasetScores
 from wherefrom.papers.scores import from_scores
 
 
@@ -15,7 +15,7 @@ def test_shares_become_fractions_and_thresholds_stay() -> None:
         "answerable_threshold": 0.51,
         "ece": 0.1,
     }
-    assert from_scores(Scores("msmarco", 10, 0, 0, metrics, {}, {}, {}, {})) == {
+    assert from_scores(DatasetScores("msmarco", 10, 0, 0, metrics, {}, {}, {}, {})) == {
         "em": 0.5,
         "map": 0.7,
         "rouge_1_f": 0.585,

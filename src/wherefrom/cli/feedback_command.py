@@ -31,9 +31,9 @@ def export(
     """Write training examples: right answers, better ones in place of wrong ones, and right "I don't know"s."""
     import msgspec
 
-    from wherefrom.evaluate.feedback import Tally, examples
+    from wherefrom.evaluate.feedback import FeedbackTally, examples
 
-    tally = Tally()
+    tally = FeedbackTally()
     fresh = out.with_name(out.name + ".new")
     with opened(library, toml, overrides) as opened_library, fresh.open("wb") as lines:
         verdicts = (one for one in opened_library.feedback() if not who or one.who in who)

@@ -88,7 +88,7 @@ def command(
     else:
         pipeline, in_force = build(resolved, None), resolved
     needed = min_chance if min_chance is not None else in_force.judge.min_chance if chosen.declines else 0.0
-    run = run_of.Run(
+    run = run_of.PredictionRun(
         dataset=dataset,
         file=file.name,
         data_sha256=run_of.facts_of_data(file),

@@ -12,7 +12,7 @@ from wherefrom.cli.output import for_people, print_json, strong, table
 
 if TYPE_CHECKING:
     from wherefrom.evaluate.consistency import Consistency
-    from wherefrom.evaluate.score import Difference, Scores
+    from wherefrom.evaluate.score import DatasetScores, Difference
 
 
 @click.command("score")
@@ -96,7 +96,7 @@ def _run_note(predictions: Path) -> object:
     return None
 
 
-def _print_scores(scores: Scores, compared: dict[str, Difference]) -> None:
+def _print_scores(scores: DatasetScores, compared: dict[str, Difference]) -> None:
     rows = []
     for name, value in scores.metrics.items():
         low, high = scores.intervals.get(name, (None, None))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from wherefrom.evaluate.score import FRACTIONS, Scores
+from wherefrom.evaluate.score import FRACTIONS, DatasetScores
 from wherefrom.papers.measures import MEASURES
 
 _OUR_NAMES = {"answerable_threshold": "threshold"}
 
 
-def from_scores(scores: Scores) -> dict[str, float]:
+def from_scores(scores: DatasetScores) -> dict[str, float]:
     """The scored metrics with shares from 0 to 1, ready for an `Outcome`; what no paper reports is left out."""
     named = {_OUR_NAMES.get(name, name): (name, value) for name, value in scores.metrics.items()}
     return {
