@@ -13,7 +13,7 @@ import numpy
 import torch
 
 from train.contract import TaskContract
-from train.test_reader import TINY, material, passages, spelled, tokenizer  # noqa: F401
+from systems.reader.test_task import TINY, material, passages, spelled, tokenizer  # noqa: F401
 from wherefrom.networks.spans import HeadSettings, ReaderNetwork
 from wherefrom.systems.asker.network import AskerSettings
 from wherefrom.systems.asker.task import (
@@ -152,7 +152,7 @@ def test_only_passages_that_nobody_asked_about_are_asked_about(asked_about: Path
 def test_kept_questions_become_examples_that_a_reader_learns_from(asked_about: Path, tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
-    from train.test_reader import SETTINGS as READER
+    from systems.reader.test_task import SETTINGS as READER
 
     loaded = Material(asked_about)
     torch.manual_seed(1)

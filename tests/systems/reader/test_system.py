@@ -430,7 +430,7 @@ def test_the_recipes_are_those_of_the_shipped_trainings() -> None:
 
 
 def test_the_recipe_with_asked_questions_is_that_of_its_saved_training() -> None:
-    runs = Path(__file__).parents[2] / "bench" / "results" / "asker"
+    runs = Path(__file__).parents[3] / "bench" / "results" / "asker"
     asker, asked, student = (
         json.loads((runs / f"{name}.json").read_text()) for name in ("provenance", "asked", "student-provenance")
     )
