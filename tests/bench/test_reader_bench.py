@@ -20,7 +20,8 @@ from safetensors.torch import save_file
 from bench import measure, reader, reader_report
 from runtime.tiny_reader import ENCODER, JUDGE, SETTINGS, tokenizer
 from wherefrom.networks.spans import ReaderNetwork
-from wherefrom.systems.reader.export import quantized, to_onnx
+from wherefrom.systems.reader.export import to_onnx
+from wherefrom.train.quantize import quantized
 from wherefrom.train.seeds import seed_everything
 
 PLAN = Plan(

@@ -1,7 +1,7 @@
 """The chance that the passages answer the question: logistic regression on what the reader network says, calibrated.
 
 Fitted on questions that the network was not trained on, so that of all questions with chance 0.8 about 80 % are
-answerable. It needs the weights `reader`, which come with wherefrom; `train/calibrate.py` fits it.
+answerable. It needs the weights `reader`, which come with wherefrom; `wherefrom train judge` fits it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class CalibratedJudge:
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise WherefromError(
                     f"{self._session.weights.folder / 'judge.json'} is not a fitted judge ({error}); "
-                    "install wherefrom again, or fit it with `wherefrom train reader --stage judge`"
+                    "install wherefrom again, or fit it with `wherefrom train judge`"
                 ) from error
         return self._fitted
 

@@ -33,7 +33,7 @@ def read_line(weights: Weights) -> FittedLine:
     except (KeyError, TypeError, ValueError) as error:
         raise WeightsError(
             f"{weights.folder / POLARITY} does not decide between yes and no ({error}); install wherefrom again, "
-            "or fit it with `python -m wherefrom.systems.yes_no.system`"
+            "or fit it with `wherefrom train yes-no`"
         ) from error
 
 

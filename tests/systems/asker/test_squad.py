@@ -18,9 +18,9 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from wherefrom.data import squad
 from wherefrom.data.examples import whole
-from wherefrom.systems.asker import squad as asked_squad
-from wherefrom.systems.asker.task import extended
-from wherefrom.systems.reader.material import Material as Collected
+from wherefrom.systems.asker.asking import AskedQuestion, extended
+from wherefrom.systems.asker.squad import write
+from wherefrom.systems.reader.material import MaterialBuilder
 from wherefrom.train.material import Material
 
 TEXT = (
@@ -82,7 +82,7 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
     ]
     (tmp_path / "data" / "squad" / "train-v1.1.json").write_text(json.dumps({"data": articles}))
     tokenizer().save(str(tmp_path / "tokenizer.json"))
-    collected = Collected(tokenizer())
+    collected = MaterialBuilder(tokenizer())
     for example in squad.load(tmp_path / "data" / "squad", "train"):
         passage, span = example.passages[0], example.spans[0]
         others = [whole("other", OTHER)]
@@ -115,13 +115,13 @@ def test_questions_about_training_paragraphs_are_written_with_their_answers(plac
         (golds[0], 0, "What did not see NASA?", "a jury"),
     ]
     kept = [
-        (int(passage), example, numpy.array(encoded(question)), *span_of(texts[passage], answer))
+        AskedQuestion(int(passage), example, numpy.array(encoded(question)), *span_of(texts[passage], answer))
         for passage, example, question, answer in asked
     ]
     save_file(extended(material, kept, 4), folder / "asked.safetensors")
     said: list[str] = []
     arguments = (folder / "asked.safetensors", folder / "data", folder / "tokenizer.json", folder / "out.json")
-    assert asked_squad.write(*arguments, said.append) == {"questions": 4, "paragraphs": 2}
+    assert write(*arguments, said.append) == {"questions": 4, "paragraphs": 2}
     assert said == ["6 questions about 2 paragraphs"]
     found = list(squad.load(folder / "out.json", "train"))
     assert [(one.question.id, one.article, one.question.text, one.answers) for one in found] == [
@@ -132,12 +132,12 @@ def test_questions_about_training_paragraphs_are_written_with_their_answers(plac
     ]
     assert {one.passages[0].text for one in found} == {TEXT, LONG}
     before = (folder / "out.json").read_bytes()
-    asked_squad.main([str(argument) for argument in arguments])
+    write(*arguments)
     assert (folder / "out.json").read_bytes() == before
     passages = [{"passage_text": text, "url": url} for text, url in ((TEXT, "A_1#0#0"), (OTHER, "Other#3#1"))]
     with gzip.open(folder / "train.jsonl.gz", "wt", encoding="utf-8") as rows:
         rows.write(json.dumps({"passages": passages}) + "\n")
-    asked_squad.main([*map(str, arguments), "--ten-passages", str(folder)])
+    write(*arguments, ten_passages=folder)
     more = list(squad.load(folder / "out.json", "train"))
     assert [(one.article, one.answers) for one in more[:-1]] == [(one.article, one.answers) for one in found]
     assert (more[-1].article, more[-1].question.text, more[-1].passages[0].text) == (

@@ -11,34 +11,28 @@ pytest.importorskip("tokenizers", reason="the reader's material needs tokenizers
 
 import numpy
 import torch
+from safetensors.numpy import save_file
 
+from systems.colours import READER, TINY, passages, spelled, tokenizer
 from train.contract import TaskContract
-from systems.reader.test_task import TINY, material, passages, spelled, tokenizer  # noqa: F401
 from wherefrom.networks.spans import HeadSettings, ReaderNetwork
-from wherefrom.systems.asker.network import AskerSettings
-from wherefrom.systems.asker.task import (
-    AskerTask,
-    AskerTaskSettings,
-    AskingSettings,
-    answered,
-    ask,
-    extended,
-    main,
-    unasked,
-    written,
-)
-from wherefrom.systems.reader.material import Material as Collected
-from wherefrom.systems.reader.task import ASKED, ReaderTask
+from wherefrom.systems.asker.asking import AskedQuestion, answered, ask, extended, unasked, written
+from wherefrom.systems.asker.network import QuestionDecoderSettings
+from wherefrom.systems.asker.settings import AskingSettings
+from wherefrom.systems.asker.task import AskerTask, AskerTaskSettings
+from wherefrom.systems.reader.material import MaterialBuilder
+from wherefrom.systems.reader.task import ReaderTask
+from wherefrom.train.encoders import Teacher
 from wherefrom.train.material import Material
 
 SETTINGS = AskerTaskSettings(max_tokens=32, tokens=400, answers=1, classify=1, separate=2, valid_questions=4)
-NETWORK = AskerSettings(layers=1, longest=12, longest_answer=3, dropout=0.0)
+NETWORK = QuestionDecoderSettings(layers=1, longest=12, longest_answer=3, dropout=0.0)
 
 
 @pytest.fixture
 def asked_about(tmp_path: Path) -> Path:
     """Eight SQuAD questions, each with another passage that no question is about, and one kept for validation."""
-    collected = Collected(tokenizer())
+    collected = MaterialBuilder(tokenizer())
     made = passages()
     for number in range(4):
         gold, other = made[number], made[number + 4]
@@ -50,6 +44,10 @@ def asked_about(tmp_path: Path) -> Path:
     path = tmp_path / "asked-about.safetensors"
     collected.write(path, {})
     return path
+
+
+def teacher() -> Teacher:
+    return Teacher(ReaderNetwork(TINY, HeadSettings(inner=8)).eval())
 
 
 class TestContract(TaskContract):
@@ -72,7 +70,7 @@ def test_the_answer_and_the_question_are_where_they_should_be(asked_about: Path)
         batch = batches[number]
         for row in range(len(batch.tokens)):
             answer = spelled(batch.tokens[row][int(batch.first[row]) : int(batch.last[row]) + 1].tolist())
-            question = spelled(batch.question[row][batch.said[row]].tolist())
+            question = spelled(batch.question[row][batch.question_mask[row]].tolist())
             assert answer in ("red", "blue", "green")
             assert question.startswith("[CLS] wh")
             assert question.endswith("? [SEP]")
@@ -97,9 +95,10 @@ def test_what_comes_next_is_one_distribution_whichever_way_it_is_asked_for(asked
     with torch.no_grad():
         states = model.read(batch.tokens, batch.mask)
         next_one = model.following(states, batch.mask, batch.tokens, batch.question[:, :3])
-        said = model.asked(states, batch.mask, batch.tokens, batch.question[:, :3], batch.question[:, 1:4])[:, -1]
+        written_before, wanted = batch.question[:, :3], batch.question[:, 1:4]
+        chances = model.log_chances(states, batch.mask, batch.tokens, written_before, wanted)[:, -1]
     torch.testing.assert_close(next_one.sum(1), torch.ones(len(next_one)))
-    torch.testing.assert_close(torch.log(next_one.gather(1, batch.question[:, 3:4]))[:, 0], said)
+    torch.testing.assert_close(torch.log(next_one.gather(1, batch.question[:, 3:4]))[:, 0], chances)
 
 
 def test_questions_are_drawn_within_their_bounds(asked_about: Path) -> None:
@@ -109,31 +108,31 @@ def test_questions_are_drawn_within_their_bounds(asked_about: Path) -> None:
     question, length = written(task.model().eval(), batch.tokens, batch.mask, SETTINGS, AskingSettings(shortest=3))
     assert question.shape[1] <= NETWORK.longest
     for row in range(len(question)):
-        said = question[row][: int(length[row])].tolist()
-        assert not {0, 1, 2} & set(said)
-        assert len(said) == 0 or len(said) >= 3
+        tokens = question[row][: int(length[row])].tolist()
+        assert not {0, 1, 2} & set(tokens)
+        assert len(tokens) == 0 or len(tokens) >= 3
 
 
 def test_the_teacher_reads_question_and_passage_in_their_places(asked_about: Path) -> None:
     task = AskerTask(asked_about, TINY, None, SETTINGS, NETWORK)
     batch = task.batches(0, 1)[0]
-    heard = {}
+    read = {}
 
     class Listening(ReaderNetwork):
         def forward(self, tokens, mask, passage, types=None):  # type: ignore[no-untyped-def]
-            heard.update(tokens=tokens, mask=mask, passage=passage)
+            read.update(tokens=tokens, mask=mask, passage=passage)
             return super().forward(tokens, mask, passage, types)
 
-    length = batch.said.sum(1) - 2
-    teacher = Listening(TINY, HeadSettings(inner=8)).eval()
-    told = answered(teacher, None, batch.tokens, batch.mask, batch.question[:, 1:], length, SETTINGS)
+    length = batch.question_mask.sum(1) - 2
+    listening = Teacher(Listening(TINY, HeadSettings(inner=8)).eval())
+    answers = answered(listening, batch.tokens, batch.mask, batch.question[:, 1:], length, SETTINGS)
     for row in range(len(batch.tokens)):
-        words = spelled(heard["tokens"][row][heard["mask"][row]].tolist())
-        question = spelled(batch.question[row][batch.said[row]].tolist())
+        words = spelled(read["tokens"][row][read["mask"][row]].tolist())
+        question = spelled(batch.question[row][batch.question_mask[row]].tolist())
         passage = spelled(batch.tokens[row][batch.mask[row]].tolist()).removeprefix("[CLS] ")
         assert words == f"{question} {passage}"
-        assert spelled(heard["tokens"][row][heard["passage"][row]].tolist()) == passage.removesuffix(" [SEP]")
-        assert 0 <= int(told.first[row]) <= int(told.last[row]) < len(passage.split())
+        assert spelled(read["tokens"][row][read["passage"][row]].tolist()) == passage.removesuffix(" [SEP]")
+        assert 0 <= int(answers.first[row]) <= int(answers.last[row]) < len(passage.split())
 
 
 def test_only_passages_that_nobody_asked_about_are_asked_about(asked_about: Path) -> None:
@@ -150,51 +149,25 @@ def test_only_passages_that_nobody_asked_about_are_asked_about(asked_about: Path
 
 
 def test_kept_questions_become_examples_that_a_reader_learns_from(asked_about: Path, tmp_path: Path) -> None:
-    from safetensors.numpy import save_file
-
-    from systems.reader.test_task import SETTINGS as READER
-
     loaded = Material(asked_about)
     torch.manual_seed(1)
     task = AskerTask(asked_about, TINY, None, SETTINGS, NETWORK)
     asking = AskingSettings(batch=2, shortest_passage=2, shortest=2, relevance=0.0)
-    steps = list(
-        ask(
-            loaded,
-            task.model().eval(),
-            ReaderNetwork(TINY, HeadSettings(inner=8)).eval(),
-            None,
-            torch.device("cpu"),
-            SETTINGS,
-            asking,
-        )
-    )
+    steps = list(ask(loaded, task.model().eval(), teacher(), torch.device("cpu"), SETTINGS, asking))
     assert [(done, whole) for done, whole, _ in steps] == [(2, 3), (3, 3)]
     kept = [one for _, _, some in steps for one in some]
-    kept = kept or [(int(unasked(loaded)[0][0]), 0, numpy.array([5, 6, 7]), 1, 1)]
+    kept = kept or [AskedQuestion(int(unasked(loaded)[0][0]), 0, numpy.array([5, 6, 7]), 1, 1)]
     save_file(extended(loaded, kept, 4), tmp_path / "more.safetensors")
     more = Material(tmp_path / "more.safetensors")
     assert len(more.column("gold")) == 8 + len(kept)
-    for number, (passage, example, question, first, last) in enumerate(kept, start=8):
-        assert more.column("gold")[number] == passage
-        assert more.column("source")[number] == ASKED
-        assert more.spans(number) == [(first, last)]
-        assert more.others(number) == [other for other in loaded.others(example) if other != passage]
-        starts = more.column("question_starts")
-        place = more.column("question")[number]
-        assert more.column("question_tokens")[starts[place] : starts[place + 1]].tolist() == question.tolist()
+    assert numpy.flatnonzero(more.of_source("asked")).tolist() == list(range(8, 8 + len(kept)))
+    for number, asked in enumerate(kept, start=8):
+        assert more.column("gold")[number] == asked.passage
+        assert more.spans(number) == [(asked.first, asked.last)]
+        assert more.others(number) == [other for other in loaded.others(asked.example) if other != asked.passage]
+        assert more.text("question", more.column("question")[number]).tolist() == asked.tokens.tolist()
     reader = ReaderTask(tmp_path / "more.safetensors", TINY, None, READER)
     assert sum(reader.size(batch) for batch in reader.batches(0, 1)) == 6 + len(kept)
-
-
-def test_what_is_missing_on_the_command_line_is_named(asked_about: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for stage, wanted in (
-        ("fit", "fit needs --start, --config"),
-        ("ask", "ask needs --pretrained, --teacher, --asked"),
-    ):
-        with pytest.raises(SystemExit):
-            main([stage, "--material", str(asked_about), "--out", "nowhere"])
-        assert wanted in capsys.readouterr().err
 
 
 def test_squads_own_passages_are_asked_about_again(asked_about: Path) -> None:
@@ -202,20 +175,12 @@ def test_squads_own_passages_are_asked_about_again(asked_about: Path) -> None:
     task = AskerTask(asked_about, TINY, None, SETTINGS, NETWORK)
     torch.manual_seed(1)
     asking = AskingSettings(batch=64, shortest_passage=2, shortest=1, relevance=0.0, most=1, again=20)
-    (step,) = ask(
-        loaded,
-        task.model().eval(),
-        ReaderNetwork(TINY, HeadSettings(inner=8)).eval(),
-        None,
-        torch.device("cpu"),
-        SETTINGS,
-        asking,
-    )
+    (step,) = ask(loaded, task.model().eval(), teacher(), torch.device("cpu"), SETTINGS, asking)
     assert step[:2] == (61, 61)  # one that nobody asks about, twenty times the three that training questions are about
     column = loaded.column
     training = {int(gold) for gold, valid in zip(column("gold"), column("valid"), strict=True) if not valid}
-    about = {passage for passage, *_ in step[2]}
+    about = {asked.passage for asked in step[2]}
     assert about <= training | set(unasked(loaded)[0].tolist())
     assert about & training
-    for passage, example, *_ in step[2]:
-        assert column("gold")[example] == passage or passage in loaded.others(example)
+    for asked in step[2]:
+        assert column("gold")[asked.example] == asked.passage or asked.passage in loaded.others(asked.example)

@@ -1,4 +1,4 @@
-"""Fitting the judge: regressions worked out by hand, halves by article, cached reading, honest figures."""
+"""Fitting the judge: halves by article, honest figures, cached reading, and the judge that run time reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import gzip
 import json
 import math
 import random
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,80 +20,33 @@ pytest.importorskip("onnxruntime", reason="networks run in onnxruntime: pip inst
 import numpy
 
 from runtime.tiny_reader import write
-from wherefrom.errors import WherefromError
+from systems.making import Listening, TinyReader
+from wherefrom import Library
+from wherefrom.config import resolve
+from wherefrom.errors import SettingsError
 from wherefrom.judge.calibrated import NAMES, CalibratedJudge
 from wherefrom.runtime.reader import ReaderSession
-from wherefrom.runtime.weights import Weights
-from wherefrom.systems.judge.material import Asked, Judged, asked_of
-from wherefrom.systems.judge.system import (
-    JudgeFitSettings,
-    as_json,
-    calibrate,
-    fit,
-    halved,
-    left_out,
-    measured,
-    spread,
-    told,
-)
+from wherefrom.runtime.weights import SHIPPED, Weights
+from wherefrom.systems.contract import settings_of
+from wherefrom.systems.judge import system
+from wherefrom.systems.judge.about import ABOUT, Inputs
+from wherefrom.systems.judge.fit import as_json, describe, fit, left_out, measured
+from wherefrom.systems.judge.material import JudgedQuestion, questions_of
+from wherefrom.systems.judge.system import JudgeFitSettings
 from wherefrom.train.errors import TrainingError
-from wherefrom.train.logistic import interpolated, isotonic, log_loss, logistic, sigmoid
-from wherefrom.train.progress import paced
+from wherefrom.train.logistic import interpolated
+from wherefrom.train.stages import note_of, read_json, run
+from wherefrom.types import Document
 
-# Regressions.
-
-
-def test_a_logistic_without_features_of_use_gives_the_share_of_true_rows() -> None:
-    truths = numpy.array([True] * 30 + [False] * 10)
-    line = logistic(numpy.zeros((40, 1)), truths)
-    assert line.bias == pytest.approx(math.log(3))
-    assert line.weights == pytest.approx([0.0])
+# Figures.
 
 
-def test_a_logistic_on_two_groups_by_hand() -> None:
-    features = numpy.array([[0.0]] * 40 + [[1.0]] * 40)
-    truths = numpy.array([True] * 10 + [False] * 30 + [True] * 30 + [False] * 10)
-    line = logistic(features, truths, ridge=1e-9)  # shares 1/4 and 3/4: logits -log 3 and log 3
-    assert line.logits(numpy.array([[0.0], [1.0]])) == pytest.approx([-math.log(3), math.log(3)], abs=1e-6)
-
-
-def test_separable_rows_stay_finite() -> None:
-    line = logistic(numpy.array([[0.0], [1.0]] * 20), numpy.array([False, True] * 20))
-    assert numpy.isfinite(line.weights).all()
-    assert sigmoid(line.logits(numpy.array([[1.0]])))[0] > 0.9
-
-
-def test_isotonic_pools_violators_by_hand() -> None:
-    scores = numpy.array([1.0, 2.0, 3.0, 4.0])
-    truths = numpy.array([False, True, False, True])
-    # With the made-up ones: 1: 1 of 2, 2: 1 of 1, 3: 0 of 1, 4: 1 of 2, all of which pool but the first.
-    knots = isotonic(scores, truths)
-    assert knots == ((pytest.approx((1 + 1 + 2 + 3 + 4 + 4) / 6), pytest.approx(0.5)),)
-    rising = isotonic(numpy.arange(40.0), numpy.arange(40) >= 20)
-    assert [chance for _, chance in rising] == sorted(chance for _, chance in rising)
-    assert 0.0 < rising[0][1] < 0.1
-    assert 0.9 < rising[-1][1] < 1.0
-
-
-def test_equal_scores_get_equal_chances() -> None:
-    knots = isotonic(numpy.array([0.0, 0.0, 0.0, 1.0, 1.0]), numpy.array([False, True, False, True, True]))
-    assert len({score for score, _ in knots}) == len(knots)
-
-
-def test_log_loss_by_hand() -> None:
-    loss = log_loss(numpy.array([0.5, 0.25]), numpy.array([True, False]))
-    assert loss == pytest.approx(-(math.log(0.5) + math.log(0.75)) / 2)
-
-
-# Halves and figures.
-
-
-def row(number: int, article: str, answerable: bool, value: float, f1: float | None = None) -> Judged:
+def row(number: int, article: str, answerable: bool, value: float, f1: float | None = None) -> JudgedQuestion:
     features = (value, *[0.0] * (len(NAMES) - 1))
-    return Judged(str(number), article, answerable, features, f1 if answerable else None)
+    return JudgedQuestion(str(number), article, answerable, features, f1 if answerable else None)
 
 
-def made_up(count: int, chance_of: Callable[[float], float]) -> list[Judged]:
+def made_up(count: int, chance_of: Callable[[float], float]) -> list[JudgedQuestion]:
     """Questions on ten articles whose first feature decides how likely they are answerable."""
     draw = random.Random(3)
     values = [draw.uniform(-3.0, 3.0) for _ in range(count)]
@@ -99,15 +54,6 @@ def made_up(count: int, chance_of: Callable[[float], float]) -> list[Judged]:
         row(number, f"article {number % 10}", draw.random() < chance_of(value), value, float(value > 0))
         for number, value in enumerate(values)
     ]
-
-
-def test_halves_are_of_whole_articles_about_equal_and_stay_the_same() -> None:
-    questions = [Asked(str(n), f"article {n % 7}", "", (), ()) for n in range(700)]
-    half = halved(questions)
-    assert 250 <= sum(question.article in half for question in questions) <= 450
-    assert half == halved(list(reversed(questions)))
-    assert len(spread(questions, 10)) == 10
-    assert len(spread(questions, 0)) == 700
 
 
 def test_a_logistic_is_used_where_it_is_true() -> None:
@@ -126,7 +72,7 @@ def test_isotonic_is_used_where_chances_do_not_follow_a_logistic() -> None:
     assert losses["isotonic"] < losses["logistic"]
     chances = fitted.chances([row(0, "a", True, value) for value in (-2.5, 0.5, 2.7)])
     assert chances == pytest.approx([0.1, 0.5, 0.95], abs=0.08)
-    assert fitted.chances([Judged("", "a", False, None, None)]) == [0.0]
+    assert fitted.chances([JudgedQuestion("", "a", False, None, None)]) == [0.0]
 
 
 def test_figures_by_hand() -> None:
@@ -188,39 +134,88 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_questions_know_their_article_and_titles_are_all_or_none(tmp_path: Path) -> None:
     file = write_questions(tmp_path / "valid.jsonl.gz")
-    plain = asked_of(file, None)
+    plain = questions_of(file, None)
     assert [question.article for question in plain[:7]] == ["Town_0"] * 6 + ["Town_1"]
     assert {passage.title for question in plain for passage in question.passages} == {""}
-    titled = asked_of(file, {"wikipedia:0": "Village"})
+    titled = questions_of(file, {"wikipedia:0": "Village"})
     assert {passage.title for passage in titled[0].passages} == {"Village", "", "Town 0"}
     assert plain[2].answers == ()
 
 
-def test_an_interrupted_fit_goes_on_and_run_time_reads_its_judge(weights: Path, tmp_path: Path) -> None:
-    file, work = write_questions(tmp_path / "valid.jsonl.gz"), tmp_path / "work"
-    settings = JudgeFitSettings(threads=1)
+@pytest.fixture
+def inputs(weights: Path, tmp_path: Path) -> Inputs:
+    """The tiny network's own weights folder, and a set of ten passages without any dataset."""
+    shutil.copytree(weights, tmp_path / "weights")
+    (tmp_path / "ten").mkdir()
+    (tmp_path / "ten" / "ten-passages.json").write_text("{}")
+    write_questions(tmp_path / "ten" / "valid.jsonl.gz")
+    return Inputs(weights=tmp_path / "weights", data=tmp_path / "none", ten_passages=tmp_path / "ten")
 
-    def interrupt(done: int, total: int) -> None:
-        if done >= 16:
-            raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        calibrate(weights, file, None, work, settings, interrupt)
-    (kept,) = work.iterdir()
+SETTINGS = JudgeFitSettings(titles=False, threads=1)
+
+
+def make(
+    inputs: Inputs, out: Path, *chosen: str, settings: JudgeFitSettings = SETTINGS, say: Listening | None = None
+) -> Listening:
+    say = Listening() if say is None else say
+    run("judge", system.stages(settings, inputs, out, say), out, chosen or None, say)
+    return say
+
+
+def test_an_interrupted_fit_goes_on_and_run_time_reads_its_judge(inputs: Inputs, tmp_path: Path) -> None:
+    out, judged = tmp_path / "out", inputs.weights / "judge.json"
+    before = judged.read_text()  # of another fit: it is replaced
+    make(inputs, out, "ten-passages", "readings", settings=replace(SETTINGS, questions=16))
+    (kept,) = (out / "readings").iterdir()
+    first = kept.read_text()
     with kept.open("a") as lines:
         lines.write('{"id": "23", "art')  # cut off by a kill
-    calls: list[tuple[int, int]] = []
-    result = calibrate(weights, file, None, work, settings, lambda done, total: calls.append((done, total)))
-    assert calls[0] == (16, 24)
-    assert calls[-1] == (24, 24)
+    said = make(inputs, out)
+    assert kept.read_text().startswith(first)
+    assert len(first.splitlines()) == 16
     assert len(kept.read_text().splitlines()) == 24
-    assert json.loads((weights / "judge.json").read_text()) == json.loads(json.dumps(result))
-    assert result["fitted"]["questions"] + result["measured"]["questions"] == 24
-    assert "judge.min_chance=" in told(result) or "not reached" in told(result)
+    assert judged.read_text() != before
+    judge = read_json(judged)
+    assert judge["fitted"]["questions"] + judge["measured"]["questions"] == 24
+    assert judge["made_of"] == note_of(out, "judge")["made_of"]
+    assert judge["made_of"].keys() == read_json(SHIPPED / "reader" / "judge.json")["made_of"].keys()
+    assert judge["made_of"]["settings"] == {"questions": 0, "ridge": 1.0, "right": 0.5}
+    assert note_of(out, "judge")["facts"]["aurc"] == judge["measured"]["aurc"]
+    assert "judge.min_chance=" in describe(judge) or "not reached" in describe(judge)
+    assert f"judge: {describe(judge).splitlines()[0]}" in "\n".join(said)
+    assert str(tmp_path) not in judged.read_text()
+    reading = CalibratedJudge(ReaderSession(Weights(inputs.weights), threads=1))
+    assert 0.0 <= reading._chance(tuple(json.loads(first.splitlines()[0])["features"])) <= 1.0
 
-    judge = CalibratedJudge(ReaderSession(Weights(weights), threads=1))
-    (first, *_) = (json.loads(line) for line in kept.read_text().splitlines())
-    assert 0.0 <= judge._chance(tuple(first["features"])) <= 1.0
+    assert make(inputs, out) == [f"{stage}: already made" for stage in ABOUT.stages]
+    judged.unlink()
+    assert make(inputs, out)[-1] == "judge: made judge.json"
+    assert read_json(judged) == judge
+
+
+def test_other_weights_are_read_anew(inputs: Inputs, tmp_path: Path) -> None:
+    make(inputs, tmp_path / "out")
+    settings = inputs.weights / "settings.toml"
+    settings.write_text(settings.read_text() + "brevity = 0.5\n")
+    said = make(inputs, tmp_path / "out", "readings", "judge")
+    assert "readings: made readings" in said
+    assert "judge: made judge.json" in said
+    assert len(list((tmp_path / "out" / "readings").iterdir())) == 2
+
+
+def test_a_made_reader_gets_a_judge_that_a_library_asks(tiny_reader: TinyReader, tmp_path: Path) -> None:
+    given = tiny_reader.inputs
+    weights = shutil.copytree(tiny_reader.out / "weights", tmp_path / "weights")
+    inputs = Inputs(weights=weights, data=given.data, ten_passages=given.ten_passages)
+    make(inputs, tmp_path / "out", settings=replace(SETTINGS, titles=True))
+    assert list(read_json(weights / "judge.json")["terms"]) == list(NAMES)
+    chosen = ["rank.kind=reader", "read.kind=span", "judge.kind=calibrated", f"runtime.reader={weights}"]
+    library = Library(tmp_path / "library", resolve(overrides=chosen))
+    library.put([Document("memo", "Town A has 12 bridges.", "Town A")])
+    answer = library.ask("How many bridges has town A?", min_chance=0.0).answer
+    assert answer is not None
+    assert 0.0 <= answer.chance <= 1.0
 
 
 def test_what_run_time_says_is_what_was_fitted(weights: Path, tmp_path: Path) -> None:
@@ -235,21 +230,18 @@ def test_what_run_time_says_is_what_was_fitted(weights: Path, tmp_path: Path) ->
     assert interpolated(fitted.knots, numpy.array([99.0]))[0] == fitted.knots[-1][1]
 
 
-def test_too_few_questions_are_refused(weights: Path, tmp_path: Path) -> None:
-    file = write_questions(tmp_path / "valid.jsonl.gz")
+def test_too_few_questions_are_refused(inputs: Inputs, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="take more questions"):
-        calibrate(weights, file, None, tmp_path / "work", JudgeFitSettings(questions=1, threads=1))
-    with pytest.raises(WherefromError, match="`wherefrom data ten-passages` builds it"):
-        calibrate(weights, tmp_path / "absent.jsonl.gz", None, tmp_path / "work")
+        make(inputs, tmp_path / "out", settings=replace(SETTINGS, questions=1))
+    with pytest.raises(SettingsError, match="questions must be 0 or above"):
+        settings_of(system.DEFAULTS, None, ["questions=-1"])
 
 
-def test_progress_tells_rate_and_time_left() -> None:
-    said: list[str] = []
-    report = paced("judge", said.append, every=0.0)
-    report(10, 40)
-    report(20, 40)
-    report(40, 40)
-    assert said[0].startswith("judge: 20 of 40, ")
-    assert "/s, " in said[0]
-    assert said[0].endswith(" left")
-    assert "left" not in said[1]
+def test_what_a_stage_needs_is_named(inputs: Inputs, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="run the stage ten-passages first"):
+        make(replace(inputs, ten_passages=tmp_path / "absent"), tmp_path / "out", "readings")
+    with pytest.raises(TrainingError, match="run the stage readings first"):
+        make(inputs, tmp_path / "out", "judge")
+    make(inputs, tmp_path / "out", "readings", settings=replace(SETTINGS, questions=16))
+    with pytest.raises(TrainingError, match="8 questions have not been read yet"):
+        make(inputs, tmp_path / "out", "judge")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,433 +16,219 @@ pytest.importorskip("torch", reason="training needs torch, which a plain install
 pytest.importorskip("onnxruntime", reason="networks run in onnxruntime: pip install 'wherefrom[train]'")
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
-from train.tiny_inputs import SETTINGS, present, write_data, write_pretrained
-from wherefrom import Library
-from wherefrom.config import resolve
-from wherefrom.data import squad
-from wherefrom.errors import SettingsError, WherefromError
-from wherefrom.evaluate.ten_passages import build
-from wherefrom.judge.calibrated import NAMES
-from wherefrom.networks.encoder import EncoderSettings
+from systems.making import Listening, TinyReader
+from train.tiny_inputs import present, write_data
+from wherefrom.errors import NotFound, SettingsError, WherefromError
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import SHIPPED
-from wherefrom.systems.asker.network import AskerSettings
-from wherefrom.systems.asker.task import AskerTask, main
-from wherefrom.systems.reader.run import STUDENT, TEACHER, student_task, teacher_task
-from wherefrom.systems.reader.settings import DEFAULT, ReaderSettings, plain, reader_settings
-from wherefrom.systems.reader.system import Places, ReaderMaker, _same_training
-from wherefrom.systems.reader.task import ASKED, TEN_PASSAGES
+from wherefrom.systems.contract import settings_of
+from wherefrom.systems.reader.about import ABOUT, Inputs
+from wherefrom.systems.reader.settings import ReaderSettings, ReaderTrainingSettings
+from wherefrom.systems.reader.system import DEFAULTS, student_task
+from wherefrom.systems.reader.task import ReaderTaskSettings
+from wherefrom.train.encoders import Encoders
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.log import read_log
-from wherefrom.train.loop import MODEL, fit
-from wherefrom.train.material import Material
-from wherefrom.types import Document
+from wherefrom.train.material import SOURCES
+from wherefrom.train.settings import LoopSettings
+from wherefrom.train.stages import plain
+
+assert ABOUT.recipe is not None
+RECIPES = ABOUT.recipe.parent
+AFTER_TEACHER = ("student", "export", "weights", "fp32", "measure", "measured")  # parts that follow from a teacher
 
 
-class Interrupting(list[str]):
-    """Hears what is said; presses Ctrl-C when it hears a certain word."""
-
-    def __init__(self, word: str = "never said") -> None:
-        super().__init__()
-        self._word = word
-
-    def __call__(self, line: str) -> None:
-        self.append(line)
-        if self._word in line:
-            raise KeyboardInterrupt
-
-
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> ReaderSettings:
-    file = tmp_path_factory.mktemp("settings") / "tiny.toml"
-    file.write_text(SETTINGS)
-    return reader_settings(file)
-
-
-@pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
-    folder = tmp_path_factory.mktemp("reader")
-    write_data(folder / "data")
-    write_pretrained(folder / "pretrained")
-    return Places(folder / "data", folder / "out", folder / "out" / "ten-passages", folder / "pretrained")
-
-
-def maker(settings: ReaderSettings, places: Places, say: Interrupting) -> ReaderMaker:
-    return ReaderMaker(settings, places, lambda data, out, report: build(data, out, report=report), "cpu", say, present)
-
-
-@pytest.fixture(scope="module")
-def made(settings: ReaderSettings, places: Places) -> Interrupting:
-    """A reader whose making was interrupted in the teacher's training, and again in the export."""
-    torch.set_num_threads(1)
-    maker(settings, places, Interrupting()).make(["material"])
-    recipe = settings.teacher_recipe()
-    for progress in fit(teacher_task(places.material, places.pretrained, recipe), recipe.loop, places.teacher):
-        if progress.step == 4:
-            break
-    with pytest.raises(KeyboardInterrupt):
-        maker(settings, places, Interrupting("export: fp32")).make()
-    said = Interrupting()
-    maker(settings, places, said).make()
-    return said
-
-
-def test_the_result_is_a_folder_of_weights_with_all_of_its_history(made: Interrupting, places: Places) -> None:
-    assert {file.name for file in places.weights.iterdir()} == {
+def test_the_result_is_a_folder_of_weights_with_all_of_its_history(tiny_reader: TinyReader) -> None:
+    out, weights = tiny_reader.out, tiny_reader.out / "weights"
+    assert {file.name for file in weights.iterdir()} == {
         "model.onnx",
         "tokenizer.json",
         "settings.toml",
-        "judge.json",
         "provenance.json",
     }
-    provenance = json.loads((places.weights / "provenance.json").read_text())
-    assert provenance["files"]["model.onnx"] == file_hash(places.weights / "model.onnx")
-    assert provenance["files"]["judge.json"] == file_hash(places.weights / "judge.json")
-    assert provenance["material"]["sha256"] == file_hash(places.material)
-    assert "squad/train-v1.1.json.xz" in provenance["material"]["made_of"]["data"]
+    provenance = tiny_reader.provenance()
+    assert provenance["model"] == "reader"
+    assert provenance["files"]["model.onnx"] == file_hash(weights / "model.onnx")
+    history = provenance["stages"]
+    assert list(history) == list(ABOUT.stages)
+    assert history["material"]["sha256"] == file_hash(tiny_reader.material)
+    assert "squad/train-v1.1.json.xz" in history["material"]["made_of"]["data"]
+    assert history["material"]["facts"]["examples"] > 0
+    assert "splits" in history["ten-passages"]["facts"]
+    assert history["export"]["facts"]["pretrained"]["minilm"]["licence"].startswith("Apache")
     for training in ("teacher", "student"):
-        assert provenance[training]["finished"]
-        assert provenance[training]["seed"] == 1
-        assert "f1" in provenance[training]["metrics"]
-    assert provenance["squad, valid"].keys() == {"questions", "int8", "fp32"}
-    assert provenance["judge"]["questions"] > 0
-    assert str(places.out) not in (places.weights / "provenance.json").read_text()
-    assert str(places.out) not in (places.weights / "judge.json").read_text()
+        assert history[training]["facts"]["finished"]
+        assert history[training]["facts"]["seed"] == 1
+        assert "f1" in history[training]["facts"]["metrics"]
+    figures = history["measure"]["facts"]
+    assert figures.keys() == {"questions", "int8", "fp32"}
+    assert json.loads((out / "measured.json").read_text()) == figures
+    assert list(history["student"]["facts"]["task"]["data"]) == ["reader.safetensors", "teacher"]
+    assert str(out) not in (weights / "provenance.json").read_text()
 
 
-def test_the_judge_is_one_that_run_time_reads(made: Interrupting, places: Places, tmp_path: Path) -> None:
-    judge = json.loads((places.weights / "judge.json").read_text())
-    assert list(judge["terms"]) == list(NAMES)
-    chosen = ["rank.kind=reader", "read.kind=span", "judge.kind=calibrated", f"runtime.reader={places.weights}"]
-    library = Library(tmp_path / "library", resolve(overrides=chosen))
-    library.put([Document("memo", "Town A has 12 bridges.", "Town A")])
-    answer = library.ask("How many bridges has town A?", min_chance=0.0).answer
-    assert answer is not None
-    assert 0.0 <= answer.chance <= 1.0
-
-
-def test_what_was_interrupted_went_on(made: Interrupting, places: Places) -> None:
-    steps = [row["step"] for row in read_log(places.teacher / "log.jsonl")]
+def test_what_was_interrupted_went_on(tiny_reader: TinyReader) -> None:
+    steps = [row["step"] for row in read_log(tiny_reader.out / "teacher" / "log.jsonl")]
     assert sorted(set(steps)) == steps == list(range(7))
-    assert {"material: already made", "teacher: already trained", "student: already trained"} <= set(made)
-    assert "export: int8 already made" in made
-    assert "export: fp32" in made
-    assert not [path for path in places.out.iterdir() if path.name.startswith("unfinished")]
+    skipped = ("ten-passages", "material", "teacher", "student", "export")
+    assert tiny_reader.said[:5] == tuple(f"{stage}: already made" for stage in skipped)
+    assert tiny_reader.said[5] == "fp32: made fp32"
+    assert not [path for path in tiny_reader.out.iterdir() if path.name.startswith("unfinished")]
 
 
-def test_what_is_finished_is_skipped(made: Interrupting, settings: ReaderSettings, places: Places) -> None:
-    before = {file: file.stat().st_mtime_ns for file in places.weights.iterdir() if file.name != "provenance.json"}
-    said = Interrupting()
-    maker(settings, places, said).make()
-    assert {"export: int8 already made", "export: fp32 already made", "judge: already fitted"} <= set(said)
+def test_what_is_finished_is_skipped(tiny_reader: TinyReader) -> None:
+    weights = tiny_reader.out / "weights"
+    before = {file: file.stat().st_mtime_ns for file in weights.iterdir() if file.name != "provenance.json"}
+    assert tiny_reader.make() == [f"{stage}: already made" for stage in ABOUT.stages]
     assert before == {file: file.stat().st_mtime_ns for file in before}
 
 
 def test_how_much_shorter_spans_are_preferred_is_shipped_with_the_weights(
-    made: Interrupting, settings: ReaderSettings, places: Places, tmp_path: Path
+    tiny_reader: TinyReader, tmp_path: Path
 ) -> None:
-    assert "brevity" not in (places.weights / "settings.toml").read_text()
-    brief = Places(places.data, tmp_path / "out", places.ten_passages, places.pretrained)
-    shutil.copytree(places.out, brief.out)
-    before = json.loads((brief.weights / "provenance.json").read_text())
-    chosen = replace(settings, export=replace(settings.export, brevity=0.5))
-    said = Interrupting()
-    maker(chosen, brief, said).make(["export"])
-    for folder, precision in ((brief.weights, "int8"), (brief.fp32, "fp32")):
-        assert f"export: {precision}" in said
-        assert tomllib.loads((folder / "settings.toml").read_text())["brevity"] == 0.5
-        assert json.loads((folder / "provenance.json").read_text())["made_of"]["brevity"] == 0.5
-    provenance = json.loads((brief.weights / "provenance.json").read_text())
+    assert "brevity" not in (tiny_reader.out / "weights" / "settings.toml").read_text()
+    export = replace(tiny_reader.settings.export, brevity=0.5)
+    brief = replace(tiny_reader.copied(tmp_path / "out"), settings=replace(tiny_reader.settings, export=export))
+    said = brief.make("export", "fp32", "measure")
+    assert {"export: made weights", "fp32: made fp32", "measure: made measured.json"} <= set(said)
+    for folder in ("weights", "fp32"):
+        assert tomllib.loads((brief.out / folder / "settings.toml").read_text())["brevity"] == 0.5
+    provenance, before = brief.provenance(), tiny_reader.provenance()
+    assert provenance["stages"]["export"]["made_of"]["brevity"] == 0.5
     assert provenance["files"]["model.onnx"] == before["files"]["model.onnx"]
-    assert before["squad, valid"]
-    assert provenance["squad, valid"] == {}  # measured without it
-    maker(chosen, brief, said).make(["export", "measure"])
-    assert {"export: int8 already made", "export: fp32 already made"} <= set(said)
-    assert json.loads((brief.out / "squad.json").read_text())["made_of"]["brevity"] == 0.5
-    assert json.loads((brief.weights / "provenance.json").read_text())["squad, valid"]
+    measured = provenance["stages"]["measure"]["made_of"]["models"]["int8"]
+    assert measured["settings.toml"] == provenance["files"]["settings.toml"]
 
 
-def test_a_deeper_student_goes_on_from_an_earlier_one(
-    made: Interrupting, settings: ReaderSettings, places: Places, tmp_path: Path
-) -> None:
-    start = places.student / "model.safetensors"
-    deeper = Places(places.data, tmp_path / "out", places.ten_passages, places.pretrained, start)
-    shutil.copytree(places.out, deeper.out, ignore=shutil.ignore_patterns("student", "fp32", "weights", "judge"))
-    student = settings.student
-    grown = replace(student, task=replace(student.task, layers=(0, 0, 0)))
-    chosen = replace(settings, student=grown)
-    task = student_task(deeper.material, deeper.pretrained, deeper.teacher, chosen.student_recipe(), start)
+def test_a_deeper_student_goes_on_from_an_earlier_one(tiny_reader: TinyReader, tmp_path: Path) -> None:
+    start, settings = tiny_reader.student, tiny_reader.settings
+    grown = replace(settings, student=replace(settings.student, task=replace(settings.student.task, layers=(0, 0, 0))))
+    deeper = replace(tiny_reader.copied(tmp_path / "out", *AFTER_TEACHER, start=start), settings=grown)
+    assert deeper.inputs.pretrained is not None
+    encoders = Encoders(deeper.inputs.pretrained, present)
+    task = student_task(grown.student.task, deeper.material, deeper.teacher, encoders, start)
     begun, before = task.model().state_dict(), load_file(start)
-    for number, source in enumerate((0, 0, 0)):
+    for number in range(3):
         name = f"encoder.layers.{number}.widen.weight"
-        assert torch.equal(begun[name], before[f"encoder.layers.{source}.widen.weight"])
+        assert torch.equal(begun[name], before["encoder.layers.0.widen.weight"])
     assert torch.equal(begun["span.weight"], before["span.weight"])
-    said = Interrupting()
-    maker(chosen, deeper, said).make(["student", "export"])
-    provenance = json.loads((deeper.weights / "provenance.json").read_text())
-    assert provenance["student"]["task"]["data"]["start"] == file_hash(start)
-    assert tomllib.loads((deeper.weights / "settings.toml").read_text())["encoder"]["layers"] == 3
-    again = Interrupting()
-    maker(chosen, deeper, again).make(["student"])
-    assert again[-1] == "student: already trained"
-    last = Places(places.data, tmp_path / "last", places.ten_passages, places.pretrained, deeper.student / MODEL)
-    shutil.copytree(places.out, last.out, ignore=shutil.ignore_patterns("student", "fp32", "weights", "judge"))
-    maker(settings, last, Interrupting()).make(["student", "export"])  # goes on as deep as it starts
-    assert tomllib.loads((last.weights / "settings.toml").read_text())["encoder"]["layers"] == 3
-    history = json.loads((last.weights / "provenance.json").read_text())["start"]
-    assert history["training"]["task"]["settings"]["layers"] == [0, 0, 0]
-    assert history["start"]["training"]["task"]["settings"]["layers"] == []
-    with pytest.raises(TrainingError, match="data differ"):  # without it is another training
-        maker(chosen, replace(deeper, start=None), Interrupting()).make(["student"])
+    deeper.make("student", "export")
+    history = deeper.provenance()["stages"]
+    assert history["student"]["facts"]["task"]["data"]["start"] == file_hash(start)
+    assert tomllib.loads((deeper.out / "weights" / "settings.toml").read_text())["encoder"]["layers"] == 3
+    assert deeper.make("student") == ["student: already made"]
 
-
-ASKING = """
-[asker]
-use = true
-[asker.loop]
-steps = 6
-evaluate_every = 3
-precision = "fp32"
-report_every = 1
-checkpoint_every = 1
-[asker.task]
-max_tokens = 92
-tokens = 2000
-classify = 1
-separate = 2
-[asking]
-batch = 16
-shortest_passage = 8
-shortest = 2
-relevance = 0.0
-again = 4
-"""
-
-
-@pytest.fixture(scope="module")
-def asking(tmp_path_factory: pytest.TempPathFactory) -> ReaderSettings:
-    file = tmp_path_factory.mktemp("settings") / "asking.toml"
-    file.write_text(SETTINGS + ASKING)
-    return reader_settings(file)
-
-
-@pytest.fixture(scope="module")
-def asked(
-    made: Interrupting, asking: ReaderSettings, places: Places, tmp_path_factory: pytest.TempPathFactory
-) -> Places:
-    """A student of more questions, whose making was interrupted in the asker's training and again while it asked."""
-    out = tmp_path_factory.mktemp("asked") / "out"
-    start = places.student / MODEL
-    more = Places(places.data, out, places.ten_passages, places.pretrained, start)
-    shutil.copytree(places.out, out, ignore=shutil.ignore_patterns("student", "fp32", "weights", "judge"))
-    encoder = EncoderSettings.from_config(places.pretrained / STUDENT.encoder / "config.json")
-    for progress in fit(AskerTask(more.material, encoder, start, asking.asker.task), asking.asker.loop, more.asker):
-        if progress.step == 4:
-            break
+    last = tiny_reader.copied(tmp_path / "last", *AFTER_TEACHER, start=deeper.student)
+    last.make("student", "export")  # goes on as deep as it starts
+    assert tomllib.loads((last.out / "weights" / "settings.toml").read_text())["encoder"]["layers"] == 3
+    chain = last.provenance()["stages"]["student"]["facts"]["start"]
+    assert chain["training"]["task"]["settings"]["layers"] == [0, 0, 0]
+    third = tiny_reader.copied(tmp_path / "third", *AFTER_TEACHER, start=last.student)
+    assert third.inputs.start is not None
     with pytest.raises(KeyboardInterrupt):
-        maker(asking, more, Interrupting("asked: questions drawn")).make(["asker", "asked"])
-    assert not more.asked.exists()
-    maker(asking, more, Interrupting()).make(["material", "teacher", "asker", "asked", "student", "export"])
-    return more
+        third.make("student", say=Listening("student: step 0/"))
+    noted = json.loads((third.out / "student" / "start.json").read_text())
+    assert noted["start"]["training"]["task"]["settings"]["layers"] == [0, 0, 0]
+    without = replace(deeper, inputs=replace(deeper.inputs, start=None))
+    with pytest.raises(TrainingError, match="data differ"):  # without it is another training
+        without.make("student")
 
 
-def test_a_student_learns_from_questions_that_a_network_asked(asked: Places, asking: ReaderSettings) -> None:
-    steps = [row["step"] for row in read_log(asked.asker / "log.jsonl")]
-    assert sorted(set(steps)) == steps == list(range(1, 7))
-    before, after = Material(asked.material), Material(asked.asked)
-    note = json.loads((asked.out / "asked.json").read_text())
-    kept = note["counts"]["questions"]
-    assert 0 < kept <= note["counts"]["drawn"]
-    assert len(after.column("gold")) == len(before.column("gold")) + kept
-    assert (after.column("source") == ASKED).sum() == kept
-    assert note["sha256"] == file_hash(asked.asked)
-    assert note["made_of"] == {
-        "material": file_hash(asked.material),
-        "asker": file_hash(asked.asker / MODEL),
-        "teacher": file_hash(asked.teacher / MODEL),
-        "asking": asdict(asking.asking),
-    }
-    provenance = json.loads((asked.weights / "provenance.json").read_text())
-    assert provenance["asked"] == note
-    assert provenance["asker"]["finished"]
-    assert provenance["asker"]["task"]["data"]["start"] == file_hash(asked.start or Path())
-    assert provenance["student"]["task"]["data"]["asked.safetensors"] == note["sha256"]
-    assert str(asked.out) not in (asked.weights / "provenance.json").read_text()
+def test_a_student_is_not_continued_under_another_teacher(tiny_reader: TinyReader, tmp_path: Path) -> None:
+    copied = tiny_reader.copied(tmp_path / "out")
+    weights = load_file(copied.teacher)
+    weights["span.bias"] += 1.0
+    save_file(weights, copied.teacher, metadata={"about": "{}"})
+    with pytest.raises(TrainingError, match=r"begun with another task or other data \(data differ\)"):
+        copied.make("student")
 
 
-def test_what_was_asked_about_squads_paragraphs_is_there_in_its_format(asked: Places) -> None:
-    note = json.loads((asked.out / "asked.json").read_text())["squad"]
-    found = list(squad.load(asked.asked_squad, "train"))
-    texts = {example.passages[0].text for example in squad.load(asked.data / "squad", "train")}
-    assert 0 < len(found) == note["counts"]["questions"]
-    assert {example.passages[0].text for example in found} <= texts
-    assert note["sha256"] == file_hash(asked.asked_squad)
-    assert note["made_of"]["asked"] == file_hash(asked.asked)
-
-
-def test_what_is_asked_is_not_asked_again(asked: Places, asking: ReaderSettings) -> None:
-    files = [asked.asked, asked.asked_squad, asked.asker / MODEL, asked.student / MODEL]
-    before = [file.stat().st_mtime_ns for file in files]
-    said = Interrupting()
-    maker(asking, asked, said).make(["asker", "asked", "student"])
-    assert said == [
-        "asker: already trained",
-        "asked: already made",
-        "asked: asked-squad.json already made",
-        "student: already trained",
-    ]
-    assert before == [file.stat().st_mtime_ns for file in files]
-
-
-def test_questions_that_were_asked_elsewhere_are_taken_as_what_they_are(
-    asked: Places, asking: ReaderSettings, tmp_path: Path
-) -> None:
-    copied = replace(asked, out=tmp_path / "out")
-    shutil.copytree(asked.out, copied.out, ignore=shutil.ignore_patterns("student", "fp32", "weights"))
-    note = copied.out / "asked.json"
-    before = json.loads(note.read_text())
-    for file in (note, copied.asked):
-        file.unlink()
-    main(
-        [
-            "ask",
-            "--material",
-            f"{copied.material}",
-            "--out",
-            f"{copied.asker}",
-            "--pretrained",
-            f"{copied.pretrained}",
-            "--teacher",
-            f"{copied.teacher}",
-            "--asked",
-            f"{copied.asked}",
-            "--task",
-            json.dumps(asdict(asking.asker.task)),
-            "--asking",
-            json.dumps(asdict(asking.asking)),
-        ]
-    )
-    said = Interrupting()
-    maker(asking, copied, said).make(["asked"])
-    assert said[0] == "asked: already made"
-    assert json.loads(note.read_text()) == before  # to the last byte
-    note.unlink()
-    other = replace(asking, asking=replace(asking.asking, seed=2, again=0))
-    maker(other, copied, said).make(["asked"])
-    assert json.loads(note.read_text())["made_of"]["asking"]["seed"] == 2
-    assert "squad" not in json.loads(note.read_text())
-    assert not copied.asked_squad.exists()
-
-
-def test_more_questions_are_not_asked_for_unless_the_settings_say_so(
-    made: Interrupting, settings: ReaderSettings, places: Places
-) -> None:
-    assert not reader_settings(DEFAULT).asker.use
-    assert {"asker: not asked for", "asked: not asked for"} <= set(made)
-    assert not places.asker.exists()
-    assert not list(places.out.glob("asked*"))
-    provenance = json.loads((places.weights / "provenance.json").read_text())
-    assert not {"asker", "asked"} & provenance.keys()
-    assert list(provenance["student"]["task"]["data"]) == ["reader.safetensors"]
-
-
-def test_what_the_asking_stages_need_is_named(
-    made: Interrupting, asking: ReaderSettings, places: Places, tmp_path: Path
-) -> None:
-    copied = replace(places, out=tmp_path / "out")
-    shutil.copytree(places.out, copied.out, ignore=shutil.ignore_patterns("student", "fp32", "weights", "judge"))
-    with pytest.raises(
-        TrainingError, match=r"earlier student: name its weights with --start .* set asker\.use to false"
-    ):
-        maker(asking, copied, Interrupting()).make(["asker"])
-    for stage, first in (("asked", "asker"), ("student", "asked")):
-        with pytest.raises(TrainingError, match=f"run the stage {first} first"):
-            maker(asking, copied, Interrupting()).make([stage])
-
-
-def test_a_student_is_not_continued_under_another_teacher(
-    made: Interrupting, settings: ReaderSettings, places: Places, tmp_path: Path
-) -> None:
-    copied = Places(places.data, tmp_path / "out", places.ten_passages, places.pretrained)
-    shutil.copytree(places.out, copied.out)
-    (copied.teacher / "model.safetensors").write_bytes(b"another")
-    with pytest.raises(TrainingError, match="begun with another teacher"):
-        maker(settings, copied, Interrupting()).make(["student"])
-
-
-def test_other_settings_than_the_folder_was_begun_with_are_named(
-    made: Interrupting, places: Places, tmp_path: Path
-) -> None:
-    (tmp_path / "other.toml").write_text(SETTINGS.replace("steps = 6", "steps = 7"))
+def test_other_settings_than_the_folder_was_begun_with_are_named(tiny_reader: TinyReader) -> None:
+    longer = replace(tiny_reader.settings.teacher, loop=replace(tiny_reader.settings.teacher.loop, steps=7))
     with pytest.raises(SettingsError, match=r"loop\.steps is 7, but .* was begun with 6"):
-        maker(reader_settings(tmp_path / "other.toml"), places, Interrupting()).make(["teacher"])
+        replace(tiny_reader, settings=replace(tiny_reader.settings, teacher=longer)).make("teacher")
 
 
-def test_a_stage_says_which_one_must_come_first(settings: ReaderSettings, places: Places, tmp_path: Path) -> None:
-    empty = Places(places.data, tmp_path / "out", tmp_path / "ten", places.pretrained)
-    for stage, first in (("teacher", "material"), ("student", "teacher"), ("export", "student"), ("judge", "export")):
+def test_a_stage_says_which_one_must_come_first(tiny_reader: TinyReader, tmp_path: Path) -> None:
+    inputs = replace(tiny_reader.inputs, ten_passages=tmp_path / "ten")
+    empty = replace(tiny_reader, out=tmp_path / "out", inputs=inputs)
+    for stage, first in (
+        ("material", "ten-passages"),
+        ("teacher", "material"),
+        ("student", "teacher"),
+        ("export", "student"),
+        ("fp32", "student"),
+        ("measure", "export"),
+    ):
         with pytest.raises(TrainingError, match=f"run the stage {first} first"):
-            maker(settings, empty, Interrupting()).make([stage])
+            empty.make(stage)
 
 
-def test_a_missing_dataset_shows_before_anything_is_made(settings: ReaderSettings, tmp_path: Path) -> None:
-    data = write_data(tmp_path / "data")
+def test_a_start_that_is_not_there_is_named(tiny_reader: TinyReader, tmp_path: Path) -> None:
+    missing = replace(tiny_reader, inputs=replace(tiny_reader.inputs, start=tmp_path / "none.safetensors"))
+    with pytest.raises(NotFound, match=r"none\.safetensors is not there; --start names it"):
+        missing.make("student")
+
+
+def test_a_missing_dataset_shows_before_anything_is_made(tmp_path: Path) -> None:
+    data, out = write_data(tmp_path / "data"), tmp_path / "out"
     shutil.rmtree(data / "nq_oracle")
-    out = tmp_path / "out"
     with pytest.raises(WherefromError, match="nq_oracle does not exist"):
-        maker(settings, Places(data, out, out / "ten-passages", tmp_path / "pretrained"), Interrupting()).make()
-    assert not out.exists()
+        TinyReader(Inputs(data=data), out).make()
+    assert not list(out.iterdir())
 
 
-def test_material_that_was_put_there_is_taken_as_it_is(
-    made: Interrupting, settings: ReaderSettings, places: Places, tmp_path: Path
-) -> None:
-    copied = Places(places.data, tmp_path / "out", places.ten_passages, places.pretrained)
+def test_material_that_was_put_there_is_taken_as_it_is(tiny_reader: TinyReader, tmp_path: Path) -> None:
+    copied = replace(tiny_reader, out=tmp_path / "out")
     copied.out.mkdir()
-    shutil.copy(places.material, copied.material)
-    shutil.copytree(places.teacher, copied.teacher)
-    said = Interrupting()
-    maker(settings, copied, said).make(["material", "teacher"])
+    shutil.copy(tiny_reader.material, copied.material)
+    shutil.copytree(tiny_reader.out / "teacher", copied.out / "teacher")
+    said = copied.make("material", "teacher")
     assert "taken as it is" in said[0]
-    assert said[-1] == "teacher: already trained"
+    assert "teacher: already trained" in said
 
 
-def test_the_shipped_recipe_is_that_of_reader_run() -> None:
-    shipped = reader_settings(DEFAULT)
-    assert shipped.teacher_recipe().encoder == TEACHER.encoder
-    assert shipped.student_recipe().encoder == STUDENT.encoder
-    assert shipped.student.loop.metric == "score"
+# Settings.
+
+
+def recipe(name: str) -> ReaderSettings:
+    settings: ReaderSettings = settings_of(DEFAULTS, RECIPES / name)
+    return settings
+
+
+def trained_with(training: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a saved training; it may be older than a setting, and numbers its sources."""
+    task = {**plain(asdict(ReaderTaskSettings())), **training["task"]["settings"]}
+    task["shares"] = {SOURCES[int(number)]: share for number, share in task["shares"].items()}
+    return {"loop": {**plain(asdict(LoopSettings())), **training["settings"], "checkpoint_every": 0}, "task": task}
+
+
+def wanted_by(settings: ReaderTrainingSettings) -> dict[str, Any]:
+    return {"loop": {**plain(asdict(settings.loop)), "checkpoint_every": 0}, "task": plain(asdict(settings.task))}
 
 
 def test_the_recipes_are_those_of_the_shipped_trainings() -> None:
     provenance = json.loads((SHIPPED / "reader" / "provenance.json").read_text())
     again = provenance["start"]
     deeper = again["start"]
-    trained = {
+    trainings = {
         "reader.toml": deeper["start"]["training"],
         "reader-deeper.toml": deeper["training"],
         "reader-again.toml": again["training"],
         "reader-last.toml": provenance["student"],
     }
-    for name, training in trained.items():
-        recipe = reader_settings(DEFAULT.with_name(name)).student_recipe()
-        assert _same_training(training, recipe, list(training["task"]["data"].values())), name
+    for name, training in trainings.items():
+        assert wanted_by(recipe(name).student) == trained_with(training), name
+        assert wanted_by(recipe(name).teacher) == trained_with(provenance["teacher"]), name
+    assert recipe("reader.toml").student.loop.metric == "score"
+    assert str(recipe("reader-last.toml").export.table_bits) == provenance["made_of"]["table_bits"]
 
 
 def test_the_recipe_with_asked_questions_is_that_of_its_saved_training() -> None:
-    runs = Path(__file__).parents[3] / "bench" / "results" / "asker"
-    asker, asked, student = (
-        json.loads((runs / f"{name}.json").read_text()) for name in ("provenance", "asked", "student-provenance")
-    )
-    settings = reader_settings(DEFAULT.with_name("reader-asked.toml"))
-    assert settings.asker.use
-    assert plain(settings.asker.loop) == asker["settings"]
-    assert {**asdict(settings.asker.task), "network": asdict(AskerSettings())} == asker["task"]["settings"]
-    assert asdict(settings.asking) == asked["asking"]
-    data = list(student["task"]["data"].values())
-    assert _same_training(student, settings.student_recipe(), data)
+    saved = Path(__file__).parents[3] / "bench" / "results" / "asker" / "student-provenance.json"
+    assert wanted_by(recipe("reader-asked.toml").student) == trained_with(json.loads(saved.read_text()))
 
 
 @pytest.mark.parametrize(
@@ -453,18 +241,17 @@ def test_the_recipe_with_asked_questions_is_that_of_its_saved_training() -> None
         ("[teacher.loop]\nepochs = 'two'", r"teacher\.loop\.epochs must be a whole number"),
         ("[teacher.loop]\nprecision = 'int8'", r"teacher\.loop\.precision must be one of fp32, bf16, fp16"),
         ("[teacher.loop]\ngroup_rates = 3", r"teacher\.loop\.group_rates must be a table"),
-        ("[teacher.task.shares]\nsquad = 0.5", r"teacher\.task\.shares\.squad: 'squad' must be a whole number"),
+        ("[teacher.task.shares]\nsquads = 0.5", r"knows no source 'squads'; there are squad, ten-passages"),
+        ("[teacher.task.shares]\nsquad = 'half'", r"teacher\.task\.shares\.squad must be a number"),
         ("[student.task]\nstate_pairs = 3", r"student\.task\.state_pairs must be a list, not 3"),
         ("[student.task]\nstate_pairs = [[1, 2, 3]]", r"student\.task\.state_pairs must be a list of 2"),
         ("[student.task]\ndropout = 'none'", r"student\.task\.dropout must be a number"),
         ("[student.task]\nlayers = 10", r"student\.task\.layers must be a list, not 10"),
-        ("[asker]\nuse = 1", r"asker\.use must be true or false"),
-        ("[asker.loop]\nepoch = 3", r"did you mean asker\.loop\.epochs\?"),
-        ("[asking]\nagain = 'twice'", r"asking\.again must be a whole number"),
         ("[export]\ntable_bits = 2", r"export\.table_bits must be one of 4, 8"),
         ("[export]\nprecision = 'int4'", r"export\.precision must be one of fp32, int8"),
         ("[export]\nbrevity = -0.1", r"export\.brevity must be 0 or above, not -0\.1"),
-        ("[judge]\nquestions = -1", r"judge\.questions"),
+        ("[measure]\nquestions = -1", r"measure\.questions"),
+        ("[judge]\nquestions = 1", r"judge is not a setting"),
         ("[student.loop\n", "is not TOML"),
     ],
 )
@@ -472,21 +259,20 @@ def test_mistakes_in_the_settings_are_named(toml: str, message: str, tmp_path: P
     file = tmp_path / "mine.toml"
     file.write_text(toml)
     with pytest.raises(SettingsError, match=message):
-        reader_settings(file)
+        settings_of(DEFAULTS, file)
 
 
 def test_a_choice_of_numbers_is_a_number(tmp_path: Path) -> None:
     (tmp_path / "four.toml").write_text("[export]\ntable_bits = 4\n[student.task]\nlayers = [0, 1, 1]")
-    found = reader_settings(tmp_path / "four.toml")
-    assert found.export.table_bits == 4
-    assert found.student.task.layers == (0, 1, 1)
+    settings: ReaderSettings = settings_of(DEFAULTS, tmp_path / "four.toml")
+    assert settings.export.table_bits == 4
+    assert settings.student.task.layers == (0, 1, 1)
 
 
 def test_tables_of_settings_are_read(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text('[student.task.shares]\n1 = 0.25\n[student.loop]\ngroup_rates = {"encoder." = 1e-4}\n')
-    read = reader_settings(file)
-    assert dict(read.student.task.shares) == {1: 0.25}
-    assert dict(read.student.loop.group_rates) == {"encoder.": 1e-4}
-    file.write_text(f"[student.task]\nshares = {{ {TEN_PASSAGES} = 0.5, {ASKED} = 0.25 }}\n")
-    assert dict(reader_settings(file).student.task.shares) == {TEN_PASSAGES: 0.5, ASKED: 0.25}
+    file.write_text('[student.task.shares]\nsquad = 0.25\n[student.loop]\ngroup_rates = {"encoder." = 1e-4}\n')
+    settings: ReaderSettings = settings_of(DEFAULTS, file, ["teacher.task.shares={ten-passages = 0.5, asked = 0.25}"])
+    assert dict(settings.student.task.shares) == {"squad": 0.25}
+    assert dict(settings.student.loop.group_rates) == {"encoder.": 1e-4}
+    assert dict(settings.teacher.task.shares) == {"ten-passages": 0.5, "asked": 0.25}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,53 +14,26 @@ pytest.importorskip("tokenizers", reason="the reader's material needs tokenizers
 
 import torch
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from evaluate.small_data import write_ten_passage_sources
+from systems.colours import READER, TINY, passages, spelled, tokenizer
 from train.contract import TaskContract
 from wherefrom.data.examples import whole
 from wherefrom.errors import SettingsError
 from wherefrom.evaluate.ten_passages import build
-from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.spans import HeadSettings, ReaderNetwork
-from wherefrom.systems.reader.material import Material, prepare
+from wherefrom.systems.reader.material import MaterialBuilder, prepare
 from wherefrom.systems.reader.network import Pupil
 from wherefrom.systems.reader.task import ReaderTask, ReaderTaskSettings, noisy
 from wherefrom.train.checkpoint import load_weights, save_weights
-from wherefrom.train.material import Material as Loaded
-from wherefrom.train.material import assembled
-from wherefrom.types import Passage
-
-WORDS = (
-    "red blue green grey house boat tree lamp stands sails grows shines here there today who what where is the".split()
-)
-SPECIAL = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
-TINY = EncoderSettings("bert", 64, 16, 1, 2, 32, 64, types=2, dropout=0.0, attention_dropout=0.0)
-SETTINGS = ReaderTaskSettings(
-    negatives=1, max_tokens=40, tokens=400, title_dropout=0.0, classify=1, separate=2, padding=0, shares={}
-)
-
-
-def tokenizer() -> Tokenizer:
-    vocabulary = {word: number for number, word in enumerate([*SPECIAL, *WORDS, ".", "?"])}
-    made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    made.normalizer = normalizers.Lowercase()
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    return made
-
-
-def passages() -> list[Passage]:
-    colours, things = ("red", "blue", "green", "grey"), ("house", "boat", "tree", "lamp")
-    return [
-        whole(f"p{number}", f"The {colour} {thing} stands here today.", thing)
-        for number, (colour, thing) in enumerate(zip(colours * 2, [*things, *things[1:], things[0]], strict=True))
-    ]
+from wherefrom.train.encoders import Teacher
+from wherefrom.train.material import Material, assembled
 
 
 @pytest.fixture
 def material(tmp_path: Path) -> Path:
     """Eight questions to learn, the last two of them held out too; one has no answer."""
-    collected = Material(tokenizer())
+    collected = MaterialBuilder(tokenizer())
     made = passages()
     for number, passage in enumerate(made):
         colour = passage.text.split()[1]
@@ -87,29 +59,24 @@ class TestContract(TaskContract):
 
     @pytest.fixture
     def task(self, material: Path) -> ReaderTask:
-        return ReaderTask(material, TINY, None, SETTINGS, heads=HeadSettings(inner=8, dropout=0.0))
-
-
-def spelled(tokens: Sequence[int]) -> str:
-    words = [*SPECIAL, *WORDS, ".", "?"]
-    return " ".join(words[token] for token in tokens)
+        return ReaderTask(material, TINY, None, READER, heads=HeadSettings(inner=8, dropout=0.0))
 
 
 def test_pairs_are_question_title_passage_with_the_answer_in_place(material: Path) -> None:
-    task = ReaderTask(material, TINY, None, SETTINGS)
+    task = ReaderTask(material, TINY, None, READER)
     batches = task.batches(0, 1)
     seen = 0
     for number in range(len(batches)):
         pairs = batches[number]
-        sequences = assembled(Loaded(material).on(torch.device("cpu")), pairs, SETTINGS)
+        sequences = assembled(Material(material).on(torch.device("cpu")), pairs, READER)
         for row in range(len(pairs.question)):
             text = spelled(sequences.tokens[row][sequences.mask[row]].tolist())
-            asked, title, told = (part.strip() for part in text.removeprefix("[CLS]").split("[SEP]")[:3])
-            assert asked.startswith("what")
-            assert told.startswith("the")
-            assert title in told
+            question, title, passage = (part.strip() for part in text.removeprefix("[CLS]").split("[SEP]")[:3])
+            assert question.startswith("what")
+            assert passage.startswith("the")
+            assert title in passage
             inside = spelled(sequences.tokens[row][sequences.passage[row]].tolist())
-            assert inside == told
+            assert inside == passage
             assert sequences.types[row][: text.split().index("[SEP]") + 1].sum() == 0
         for pair, first, last in pairs.gold.tolist():
             begin = int(sequences.first[pair])
@@ -121,22 +88,32 @@ def test_pairs_are_question_title_passage_with_the_answer_in_place(material: Pat
 
 
 def test_the_order_of_epochs_differs_and_repeats(material: Path) -> None:
-    task = ReaderTask(material, TINY, None, SETTINGS)
+    task = ReaderTask(material, TINY, None, READER)
 
-    def asked(epoch: int) -> list[list[int]]:
+    def questions(epoch: int) -> list[list[int]]:
         batches = task.batches(epoch, 1)
         return [batches[number].question.tolist() for number in range(len(batches))]
 
-    assert asked(0) == asked(0)
-    assert len({str(asked(epoch)) for epoch in range(4)}) > 1
+    assert questions(0) == questions(0)
+    assert len({str(questions(epoch)) for epoch in range(4)}) > 1
+
+
+def test_of_a_source_as_many_are_shown_as_its_share_says(material: Path) -> None:
+    def shown(**shares: float) -> int:
+        task = ReaderTask(material, TINY, None, replace(READER, shares=shares))
+        return sum(task.size(batch) for batch in task.batches(0, 1))
+
+    assert shown() == 8
+    assert shown(squad=0.0) == 4
+    assert shown(squad=0.0, **{"ten-passages": 0.0, "asked": 1.0}) == 0
 
 
 def test_noise_replaces_words_of_some_questions_and_no_separator(material: Path) -> None:
-    settings = replace(SETTINGS, noise=0.5, noise_tokens=0.4, masked=63)
+    settings = replace(READER, noise=0.5, noise_tokens=0.4, masked=63)
     task = ReaderTask(material, TINY, None, settings, heads=HeadSettings(inner=8))
     batch = task.batches(0, 1)[0]
-    plain = assembled(Loaded(material).on(torch.device("cpu")), batch, settings)
-    words = Loaded(material)["passage_tokens"]
+    plain = assembled(Material(material).on(torch.device("cpu")), batch, settings)
+    words = Material(material)["passage_tokens"]
     torch.manual_seed(3)
     shown = [noisy(plain, batch, words, settings).tokens for _ in range(40)]
     changed = torch.stack([tokens != plain.tokens for tokens in shown])  # (40, pairs, length)
@@ -146,11 +123,11 @@ def test_noise_replaces_words_of_some_questions_and_no_separator(material: Path)
     untouched = ~changed.any(dim=2)  # (40, pairs): all pairs of a question or none, but for chance
     assert 0.3 < untouched.float().mean().item() < 0.7
     with pytest.raises(SettingsError, match="shares, from 0 to 1"):
-        replace(SETTINGS, noise=1.5)
+        replace(READER, noise=1.5)
 
 
 def test_noise_is_for_learning_only(material: Path) -> None:
-    task = ReaderTask(material, TINY, None, replace(SETTINGS, noise=1.0, noise_tokens=0.5, masked=63))
+    task = ReaderTask(material, TINY, None, replace(READER, noise=1.0, noise_tokens=0.5, masked=63))
     model, batch = task.model(), task.batches(0, 1)[0]
     losses = {mode: {task.loss(model.train(mode), batch)[0].item() for _ in range(4)} for mode in (True, False)}
     assert len(losses[False]) == 1
@@ -160,8 +137,8 @@ def test_noise_is_for_learning_only(material: Path) -> None:
 def test_a_teacher_is_learnt_from_and_stays_as_it_is(material: Path) -> None:
     teacher = ReaderNetwork(TINY, HeadSettings(inner=8)).requires_grad_(False)
     before = {name: value.clone() for name, value in teacher.state_dict().items()}
-    settings = replace(SETTINGS, distillation=1.0)
-    task = ReaderTask(material, TINY, None, settings, teacher=teacher, heads=HeadSettings(inner=8))
+    settings = replace(READER, distillation=1.0)
+    task = ReaderTask(material, TINY, None, settings, teacher=Teacher(teacher), heads=HeadSettings(inner=8))
     model = task.model()
     loss, parts = task.loss(model, task.batches(0, 1)[0])
     loss.backward()
@@ -174,8 +151,8 @@ def test_a_teacher_is_learnt_from_and_stays_as_it_is(material: Path) -> None:
 def test_a_teacher_s_states_are_learnt_through_maps_left_behind(material: Path, tmp_path: Path) -> None:
     wide = replace(TINY, width=2 * TINY.width)
     teacher = ReaderNetwork(wide, HeadSettings(inner=8)).requires_grad_(False)
-    settings = replace(SETTINGS, states=1.0, state_pairs=((0, 0), (TINY.layers, wide.layers)))
-    task = ReaderTask(material, TINY, None, settings, teacher=teacher, heads=HeadSettings(inner=8))
+    settings = replace(READER, states=1.0, state_pairs=((0, 0), (TINY.layers, wide.layers)))
+    task = ReaderTask(material, TINY, None, settings, teacher=Teacher(teacher), heads=HeadSettings(inner=8))
     model = task.model()
     assert isinstance(model, Pupil)
     batch = task.batches(0, 1)[0]
@@ -192,24 +169,27 @@ def test_a_teacher_s_states_are_learnt_through_maps_left_behind(material: Path, 
     reader = ReaderNetwork(TINY, HeadSettings(inner=8))
     load_weights(reader, tmp_path / "pupil.safetensors", without=("match.",))
     assert torch.equal(reader.span.weight, model.span.weight)
-    start = tmp_path / "pupil.safetensors"
-    on = ReaderTask(material, TINY, None, settings, teacher=teacher, heads=HeadSettings(inner=8), start=start).model()
-    assert all(torch.equal(value, on.state_dict()[name]) for name, value in model.state_dict().items())  # maps too
-    fewer = replace(settings, state_pairs=((0, 0),))
-    other = ReaderTask(material, TINY, None, fewer, teacher=teacher, heads=HeadSettings(inner=8), start=start).model()
+
+    def going_on(chosen: ReaderTaskSettings) -> ReaderNetwork:
+        start = tmp_path / "pupil.safetensors"
+        return ReaderTask(material, TINY, None, chosen, Teacher(teacher), HeadSettings(inner=8), start=start).model()
+
+    on = going_on(settings).state_dict()
+    assert all(torch.equal(value, on[name]) for name, value in model.state_dict().items())  # maps too
+    other = going_on(replace(settings, state_pairs=((0, 0),)))
     assert not torch.equal(other.state_dict()["match.0.weight"], model.state_dict()["match.0.weight"])
     assert torch.equal(other.span.weight, model.span.weight)
 
 
 def test_states_that_are_not_there_are_named(material: Path) -> None:
     teacher = ReaderNetwork(TINY, HeadSettings(inner=8)).requires_grad_(False)
-    settings = replace(SETTINGS, states=1.0, state_pairs=((1, 99),))
+    settings = replace(READER, states=1.0, state_pairs=((1, 99),))
     with pytest.raises(SettingsError, match="state 99"):
-        ReaderTask(material, TINY, None, settings, teacher=teacher).model()
+        ReaderTask(material, TINY, None, settings, teacher=Teacher(teacher)).model()
 
 
 def test_every_example_is_drawn_with_its_own_passages(material: Path) -> None:
-    task = ReaderTask(material, TINY, None, SETTINGS)
+    task = ReaderTask(material, TINY, None, READER)
     stored = load_file(material)
     example_of = {int(question): number for number, question in enumerate(stored["question"].tolist())}
     batches = task.batches(0, 1)
@@ -229,7 +209,7 @@ def test_every_example_is_drawn_with_its_own_passages(material: Path) -> None:
 
 
 def test_answers_that_no_token_holds_are_left_out(tmp_path: Path) -> None:
-    collected = Material(tokenizer())
+    collected = MaterialBuilder(tokenizer())
     collected.add("squad", "who?", whole("p", "the red house"), [(50, 60)], (), valid=False)
     assert collected.left_out == 1
 
@@ -237,7 +217,7 @@ def test_answers_that_no_token_holds_are_left_out(tmp_path: Path) -> None:
 def test_a_long_passage_is_cut_around_its_answer(tmp_path: Path) -> None:
     text = "the tree grows. " * 400 + "the red boat sails."
     at = text.index("red")
-    collected = Material(tokenizer())
+    collected = MaterialBuilder(tokenizer())
     collected.add("squad", "what sails?", whole("p", text), [(at, at + 3)], (), valid=False)
     path = tmp_path / "m.safetensors"
     collected.write(path, {})
