@@ -26,7 +26,12 @@ from wherefrom.config import Settings, to_mapping
 Report = Mapping[str, Any]
 _NAMES = {"tantivy": "raw tantivy", "fts5": "SQLite FTS5", "sklearn": "scikit-learn", "wherefrom": "wherefrom"}
 _NETWORKS = {"int8": "wherefrom, 8 bits", "onnx": "onnxruntime, 32 bits", "torch": "torch, 32 bits"}
-_SECTIONS = {"load": "asking and sending", "alone": "one client", "together": "read together", "one_by_one": "one by one"}
+_SECTIONS = {
+    "load": "asking and sending",
+    "alone": "one client",
+    "together": "read together",
+    "one_by_one": "one by one",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -148,7 +153,9 @@ def library_lines(report: Report) -> list[RunLine]:
             "search_ms": _ms(search["cpu_seconds"]),
             **_hits(system["quality"]["first_gold"], (1, 10)),
         }
-        lines.append(_of_report(report, "speed", _NAMES.get(name, name), over, len(search["asked"]), metrics, "library"))
+        lines.append(
+            _of_report(report, "speed", _NAMES.get(name, name), over, len(search["asked"]), metrics, "library")
+        )
     return lines
 
 
@@ -172,11 +179,17 @@ def reader_lines(report: Report) -> list[RunLine]:
     lines = []
     plan, over = report["plan"], f"a whole short answer over {report['passages']:,} passages"
     for name, seconds in report["ten"]["wall_seconds"].items():
-        metrics = {"p50_ms": _ms(seconds), "p90_ms": _ms(seconds, 90), "cpu_ms": _ms(report["ten"]["cpu_seconds"][name])}
+        metrics = {
+            "p50_ms": _ms(seconds),
+            "p90_ms": _ms(seconds, 90),
+            "cpu_ms": _ms(report["ten"]["cpu_seconds"][name]),
+        }
         given = f"{plan['passages_read']} passages of {plan['passage_tokens']} tokens ranked and read"
         lines.append(_of_report(report, "speed", _NETWORKS[name], given, len(seconds), metrics, "reader"))
     for name, asked in report["asked"].items():
-        lines.append(_answering(report, _NETWORKS[name], over, asked, "reader", {"first_s": median(report["first"][name])}))
+        lines.append(
+            _answering(report, _NETWORKS[name], over, asked, "reader", {"first_s": median(report["first"][name])})
+        )
     for name, network in report["networks"].items():
         sizes = {"file_mb": network["file_bytes"] / 1e6} if network["file_bytes"] else {}
         metrics = {**sizes, "memory_mb": network["memory_bytes"] / 1e6}
@@ -310,9 +323,7 @@ def _built(build: Report) -> dict[str, float]:
 
 def _hits(first_gold: Sequence[int], depths: Sequence[int]) -> dict[str, float]:
     """How often the gold passage is among the first: its rank by question, 0 where it was not found."""
-    return {
-        f"top_{depth}": 100 * sum(0 < rank <= depth for rank in first_gold) / len(first_gold) for depth in depths
-    }
+    return {f"top_{depth}": 100 * sum(0 < rank <= depth for rank in first_gold) / len(first_gold) for depth in depths}
 
 
 def _ms(seconds: Sequence[float], percent: float = 50) -> float:
