@@ -50,7 +50,7 @@ _PUBLISHED = {  # tables of the papers' writers, and which of the trivial scores
     "PREAST-QA, Table 5.7: no decoder, word vectors alone": ("passages_map", "answerable_f1"),
     "PREAST-QA's style transfer: told the short answer (short F1: the reverse)": ("sentence_rouge_l",),
     "Masque, Tables 3 and 4: MiniLM frozen": ("sentence_rouge_l", "passages_map", "answerable_f1"),
-    "What the encoder and the data are worth: 700 steps each": ("sentence_rouge_l", "passages_map", "answerable_f1"),
+    "encoders and amounts of data, 700 steps each": ("sentence_rouge_l", "passages_map", "answerable_f1"),
 }
 
 Say = Callable[[Example], str]
@@ -182,8 +182,7 @@ class Baselines:
         lines = []
         for over, names in _PUBLISHED.items():
             system, metrics = ", ".join(words[name] for name in names), {name: trivial[name] for name in names}
-            count = len(self._examples("ten-passages"))
-            lines.append(self._line("writers-as-published", system, "ten-passages", "valid", over, count, metrics))
+            lines.append(self._line("writers-as-published", system, "ten-passages", "valid", over, 0, metrics))
         told = {line.system: line for line in self.stories()}["copying the question"]
         metrics = {"narrative_rouge_l": told.metrics["rouge_l"]}
         over = "Masque, Table 5: stories"

@@ -19,6 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bench.measure import median, percentile
 from bench.runs import RUNS, RunLine, record
 from wherefrom.config import Settings, to_mapping
@@ -26,6 +28,7 @@ from wherefrom.config import Settings, to_mapping
 Report = Mapping[str, Any]
 _NAMES = {"tantivy": "raw tantivy", "fts5": "SQLite FTS5", "sklearn": "scikit-learn", "wherefrom": "wherefrom"}
 _NETWORKS = {"int8": "wherefrom, 8 bits", "onnx": "onnxruntime, 32 bits", "torch": "torch, 32 bits"}
+_SHIPPED = "the networks as shipped, and in 32 bits"
 _SECTIONS = {
     "load": "asking and sending",
     "alone": "one client",
@@ -153,9 +156,12 @@ def library_lines(report: Report) -> list[RunLine]:
             "search_ms": _ms(search["cpu_seconds"]),
             **_hits(system["quality"]["first_gold"], (1, 10)),
         }
-        lines.append(
-            _of_report(report, "speed", _NAMES.get(name, name), over, len(search["asked"]), metrics, "library")
+        count = len(search["asked"])
+        line = _of_report(report, "speed", _NAMES.get(name, name), over, count, metrics, "library")
+        few = (
+            f"asked {count} of {report['plan']['questions']:,} questions" if count < report["plan"]["questions"] else ""
         )
+        lines.append(msgspec.structs.replace(line, note=few))
     return lines
 
 
@@ -193,7 +199,8 @@ def reader_lines(report: Report) -> list[RunLine]:
     for name, network in report["networks"].items():
         sizes = {"file_mb": network["file_bytes"] / 1e6} if network["file_bytes"] else {}
         metrics = {**sizes, "memory_mb": network["memory_bytes"] / 1e6}
-        lines.append(_of_report(report, "size", _NETWORKS[name], "the reader network", 1, metrics, "reader"))
+        system = f"reader: {_NETWORKS[name]}"
+        lines.append(_of_report(report, "size", system, _SHIPPED, 1, metrics, "reader", name != "int8"))
     return lines
 
 
@@ -212,10 +219,9 @@ def writer_lines(report: Report) -> list[RunLine]:
         lines.append(_of_report(report, "speed", _NETWORKS[written["system"]], over, len(seconds), metrics, "writer"))
     over = f"a whole answer in a sentence over {report['passages']:,} passages"
     kinds = {"masque": "wherefrom, written", "verbatim": "quoted instead of written"}
-    for asked in report["asked"]:
-        lines.append(_answering(report, kinds[asked["kind"]], over, asked, "writer", {}))
+    lines += [_answering(report, kinds[asked["kind"]], over, asked, "writer", {}) for asked in report["asked"]]
     size = {"file_mb": report["weights_bytes"] / 1e6}
-    return [*lines, _of_report(report, "size", _NETWORKS["int8"], "the writer network", 1, size, "writer")]
+    return [*lines, _of_report(report, "size", f"writer: {_NETWORKS['int8']}", _SHIPPED, 1, size, "writer", False)]
 
 
 def rerank_lines(report: Report) -> list[RunLine]:
@@ -250,19 +256,23 @@ def server_lines(report: Report) -> list[RunLine]:
             "failed": float(load["broken"] + sum(count for code, count in load["statuses"].items() if code[0] == "5")),
         }
         over = f"a server over {report['passages']:,} passages"
-        system = f"{name}, {load['clients']} client{'s' * (load['clients'] > 1)}"
+        system = name if load["clients"] == 1 else f"{name}, {load['clients']} clients"
         lines.append(_of_report(report, "server", system, over, answers, metrics, "server"))
     return lines
 
 
 def scoring_lines(report: Report) -> list[RunLine]:
     """Metrics computed, beside other packages."""
-    lines = []
-    for row in report["beside"]:
-        for system, seconds in (("wherefrom", row["seconds"]), (row["peer"], row["peer_seconds"])):
-            metrics = {"items_per_s": row["items"] / seconds}
-            lines.append(_of_report(report, "scoring", system, row["name"], row["items"], metrics, "metrics"))
-    return lines
+    over = "items of one metric, from texts or tokens as the other package takes them"
+    return [
+        _of_report(
+            report, "scoring", f"{row['name']}, beside {row['peer']}", over, row["items"], metrics, "metrics", False
+        )
+        for row in report["beside"]
+        for metrics in (
+            {"items_per_s": row["items"] / row["seconds"], "peer_items_per_s": row["items"] / row["peer_seconds"]},
+        )
+    ]
 
 
 REPORTS: dict[str, Callable[[Report], list[RunLine]]] = {
@@ -290,10 +300,18 @@ def _answering(report: Report, system: str, over: str, asked: Report, bench: str
 
 
 def _of_report(
-    report: Report, topic: str, system: str, over: str, n: int, metrics: Mapping[str, float], bench: str
+    report: Report,
+    topic: str,
+    system: str,
+    over: str,
+    n: int,
+    metrics: Mapping[str, float],
+    bench: str,
+    peer: bool | None = None,
 ) -> RunLine:
     facts = report.get("facts", report)
     weights = report.get("weights_sha256", {})
+    ours = system.startswith(("wherefrom", "retrieve.kind", "RankQA", "votes", *_SECTIONS.values()))
     return RunLine(
         topic=topic,
         system=system,
@@ -302,7 +320,7 @@ def _of_report(
         over=over,
         n=n,
         metrics=metrics,
-        baseline=not system.startswith(("wherefrom", "retrieve.kind", "RankQA", "votes", *_SECTIONS.values())),
+        baseline=not ours if peer is None else peer,
         settings={"cpu": facts["cpu"], "cores": facts.get("cores", 1), "load_before": round(facts["load_before"], 1)},
         seed=report.get("seed"),
         commit=facts["commit"],

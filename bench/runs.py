@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from bench.measure import ROOT
-from wherefrom.durable import write_whole
+from wherefrom.durable import write_text
 from wherefrom.errors import WherefromError
 
 RUNS = ROOT / "runs"
@@ -31,7 +31,7 @@ class RunLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     dataset: str
     split: str
     over: str  # what the system was given beside the questions: passages, a library
-    n: int  # questions
+    n: int  # questions; 0 where a row is put together from several
     metrics: Mapping[str, float]  # named and scaled as by `wherefrom score`; other names say their unit
     baseline: bool  # a trivial system or a peer: what the others are to be read beside
     settings: Mapping[str, Any]  # what differs from the defaults of that commit
@@ -40,7 +40,7 @@ class RunLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     date: str
     command: str
     note: str = ""
-    intervals: Mapping[str, tuple[float, float]] = {}  # 95 %; `metric change`: of the difference from the first row
+    intervals: Mapping[str, tuple[float, float]] = {}  # 95 %; `metric change`: of the difference from the base row
     files: Mapping[str, str] = {}  # data and weights by name, each with its sha256
 
     @property
@@ -82,8 +82,8 @@ def record(lines: Iterable[RunLine], runs: Path = RUNS) -> None:
     runs.mkdir(parents=True, exist_ok=True)
     for topic, fresh in by_topic.items():
         kept = {line.key: line for line in read(topic, runs)}
-        text = b"".join(msgspec.json.encode(rounded(line)) + b"\n" for line in {**kept, **fresh}.values())
-        write_whole(runs / f"{topic}.jsonl", lambda path, text=text: path.write_bytes(text))
+        text = "".join(msgspec.json.encode(rounded(line)).decode() + "\n" for line in {**kept, **fresh}.values())
+        write_text(runs / f"{topic}.jsonl", text)
 
 
 def rounded(line: RunLine) -> RunLine:
