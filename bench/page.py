@@ -64,7 +64,7 @@ def results_page(runs: Path = RUNS) -> str:
         lines = [line for line in read(topic.name, runs) if not _left_out(line, topic)]
         if not lines:
             raise RunFault(f"runs/{topic.name}.jsonl has no lines")
-        parts += [_table(group, topic, layout.metrics) for group in grouped(lines)]
+        parts += [table_of(group, topic, layout.metrics) for group in grouped(lines)]
     return "\n".join([*parts, _PAPERS, *_papers(runs)])
 
 
@@ -80,14 +80,14 @@ def _left_out(line: RunLine, topic: Topic) -> bool:
     return bool(topic.leave_out) and line.system.startswith(topic.leave_out)
 
 
-def _table(lines: Sequence[RunLine], topic: Topic, metrics: Mapping[str, tuple[str, int]]) -> str:
+def table_of(lines: Sequence[RunLine], topic: Topic, metrics: Mapping[str, tuple[str, int]]) -> str:
     shown = [name for name in topic.columns if any(name in line.metrics for line in lines)]
     noted = any(line.note for line in lines)
     head = ["", *(["questions"] if topic.quality else []), *(metrics[name][0] for name in shown), *(["note"] * noted)]
     rows = []
     for line in lines:
         name = f"*{line.system}*" if line.baseline else line.system
-        cells = [_value(line, metric, metrics[metric][1]) for metric in shown]
+        cells = [value_of(line, metric, metrics[metric][1]) for metric in shown]
         rows.append(
             [name, *([f"{line.n:,}" if line.n else ""] if topic.quality else []), *cells, *([line.note] * noted)]
         )
@@ -102,7 +102,7 @@ def _asked(line: RunLine) -> str:
     return f"{data}: {line.over}" if data else f"{line.over[0].upper()}{line.over[1:]}"
 
 
-def _value(line: RunLine, metric: str, digits: int) -> str:
+def value_of(line: RunLine, metric: str, digits: int) -> str:
     if metric not in line.metrics:
         return ""
     value = f"{line.metrics[metric]:,.{digits}f}"
