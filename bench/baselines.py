@@ -268,7 +268,7 @@ class Baselines:
 def first_name(example: Example) -> str:
     """The first capitalised words of the first passage that the question does not hold; its first word failing that."""
     passage, question = example.passages[0].text, example.question.text.casefold()
-    names = (found[0] for found in _NAME.finditer(passage))
+    names = (match[0] for match in _NAME.finditer(passage))
     return next((name for name in names if name.casefold() not in question), passage.split(maxsplit=1)[0])
 
 
