@@ -113,3 +113,16 @@ def test_every_page_is_on_the_site() -> None:
     """A page that the navigation of mkdocs.yml leaves out would be found by nobody."""
     listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
     assert listed == {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+
+
+def test_figures_of_the_readme_are_those_of_the_results() -> None:
+    """Every number of its table, rounded as it is shown there, stands on the page that is made of runs/."""
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## How good it is")[2].partition("\n## ")[0]
+    cells = [cell for row in re.findall(r"^\|.*\|$", table, re.MULTILINE)[2:] for cell in row.split("|")[3:]]
+    shown = [number for cell in cells for number in re.findall(r"\d+(?:\.\d+)?", cell) if cell.strip()]
+    page = (ROOT / "docs" / "reference" / "results.md").read_text(encoding="utf-8")
+    known = [number.replace(",", "") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", page)]
+    assert len(shown) > 25
+    for number in shown:
+        digits = len(number.partition(".")[2])
+        assert any(f"{float(each):.{digits}f}" == number for each in known), f"{number} is nowhere in results.md"
