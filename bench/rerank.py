@@ -23,7 +23,7 @@ from wherefrom.runtime.weights import Weights
 from wherefrom.systems.rankqa.material import Line, kept
 from wherefrom.types import Candidate, Question
 
-RESULTS = ROOT / "bench" / "results"
+WORK = ROOT / "bench" / "work"
 MOST_MS = 5.0  # for 40 candidates
 CANDIDATES = 40
 _WARM = 5  # questions before the clock runs: weights load, words become known
@@ -142,7 +142,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--candidates", type=Path, required=True, help="candidates.jsonl of `wherefrom train rankqa`")
     parser.add_argument("--weights", default="rankqa", help="a shipped name or a folder (default %(default)s)")
     parser.add_argument("--questions", type=int, default=300, help="at most (default %(default)s)")
-    parser.add_argument("--out", type=Path, default=RESULTS / "rerank.md", help="JSON goes beside it")
+    parser.add_argument("--out", type=Path, default=WORK / "rerank.md", help="JSON goes beside it")
     return parser.parse_args(arguments)
 
 

@@ -28,6 +28,7 @@ from wherefrom.data import qa2d, squad
 from wherefrom.data.examples import Example, whole
 from wherefrom.data.opening import open_bytes
 from wherefrom.errors import SettingsError, WherefromError
+from wherefrom.evaluate.spread import evenly_spread
 from wherefrom.features.querytype import query_type
 from wherefrom.ingest.formats import Record, read
 from wherefrom.library import Library
@@ -105,7 +106,7 @@ def _build_split(
     report: Callable[[str, int, int], None],
 ) -> SplitFacts:
     used = {_name(example.article) for both in examples.values() for example in both}
-    chosen = _limited(examples[split], settings.limit)
+    chosen = evenly_spread(examples[split], settings.limit or 0)
     counts: dict[str, int] = {"answerable": 0, "well_formed": 0}
     types: dict[str, int] = {}
     ranks = {"first": 0, "top 10": 0, "deeper": 0, "not found": 0}
@@ -244,13 +245,6 @@ def _sentences(data: Path, examples: dict[Split, list[Example]]) -> dict[str, tu
                 dict.fromkeys((*by_question.get(example.question.id, ()), *example.sentences))
             )
     return by_question
-
-
-def _limited(examples: Sequence[Example], limit: int | None) -> list[Example]:
-    """Every n-th example, so that all articles stay in."""
-    if limit is None or limit >= len(examples):
-        return list(examples)
-    return [examples[number * len(examples) // limit] for number in range(limit)]
 
 
 def _by_paragraph(examples: Iterable[Example]) -> list[Example]:

@@ -1,7 +1,7 @@
 """The chance that the passages answer the question: logistic regression on what the reader network says, calibrated.
 
 Fitted on questions that the network was not trained on, so that of all questions with chance 0.8 about 80 % are
-answerable. It needs the weights `reader`, which come with wherefrom; `systems/judge` fits it.
+answerable. It needs the weights `reader`, which come with wherefrom; `wherefrom train judge` fits it.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from wherefrom.data.examples import Example
 from wherefrom.data.opening import split_file
 from wherefrom.durable import write_text, write_whole
 from wherefrom.errors import SettingsError
+from wherefrom.evaluate.first_answers import first_answer_scores as reader_scores
 from wherefrom.features.tokens import tokens
 from wherefrom.library import Library
 from wherefrom.networks.encoder import EncoderSettings
@@ -45,7 +46,6 @@ from wherefrom.systems.drqa.network import DrQASettings
 from wherefrom.systems.drqa.run import Recipe
 from wherefrom.systems.drqa.task import DrQATaskSettings, ReaderTeacher
 from wherefrom.systems.drqa.vectors import read_glove, read_pieces
-from wherefrom.systems.reader.system import reader_scores
 from wherefrom.train import pretrained
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.log import read_log

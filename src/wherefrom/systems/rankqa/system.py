@@ -31,13 +31,13 @@ from wherefrom.data import squad
 from wherefrom.data.opening import split_file
 from wherefrom.durable import write_text
 from wherefrom.errors import NotFound
+from wherefrom.evaluate.halves import halved
 from wherefrom.features.candidates import GROUPS
 from wherefrom.features.tags import Tagger
 from wherefrom.library import Library
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.rerank.rankqa import MODEL
 from wherefrom.runtime.weights import Weights
-from wherefrom.systems.judge.system import halved
 from wherefrom.systems.rankqa import material as kept_candidates
 from wherefrom.systems.rankqa.material import CANDIDATES, Line
 from wherefrom.systems.rankqa.network import BOUND, RankQANetwork
