@@ -183,11 +183,15 @@ class _Eight:
         return made
 
 
-def eight_bits(values: NDArray[numpy.float32], axis: int) -> tuple[NDArray[numpy.int8], NDArray[numpy.float32]]:
-    """Whole numbers from -127 to 127 and, for each column (axis 0) or row (axis 1), what one of them is worth."""
-    scale = numpy.abs(values).max(axis=axis, keepdims=True) / 127
-    scale = numpy.where(scale > 0, scale, 1).astype(numpy.float32)
-    return numpy.rint(values / scale).astype(numpy.int8), scale
+def eight_bits(values: NDArray[Any], axis: int, kind: type = numpy.float32) -> tuple[NDArray[numpy.int8], NDArray[Any]]:
+    """Whole numbers from -127 to 127 and, for each column (axis 0) or row (axis 1), what one of them is worth.
+
+    `kind` is that of the worths: the numbers are rounded for what is kept of them.
+    """
+    values = values.astype(numpy.float32)
+    scale = (numpy.abs(values).max(axis=axis, keepdims=True) / 127).astype(kind)
+    scale = numpy.where(scale > 0, scale, 1).astype(kind)
+    return numpy.clip(numpy.rint(values / scale.astype(numpy.float32)), -127, 127).astype(numpy.int8), scale
 
 
 def four_bits(values: NDArray[numpy.float32]) -> tuple[NDArray[numpy.uint8], NDArray[numpy.float16]]:
