@@ -16,7 +16,7 @@ from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.papers.faults import RunFailed, RunRefused, TableFault, meant
 from wherefrom.papers.results import DataFile, Measured, Run, fault_in, read, save
-from wherefrom.papers.table import Paper, Row
+from wherefrom.papers.table import Paper, Recipe, Row
 from wherefrom.systems import table as systems
 from wherefrom.systems.contract import InputMissing, Measuring, Say, Scores, Wanted, inputs_of
 
@@ -36,12 +36,14 @@ class SystemRows:
 
     def __call__(self, row: Row) -> Scores:
         assert row.recipe is not None, f"{row.id} was not refused"
-        recipe = row.recipe
-        out = self._work / recipe.system
         try:
-            inputs: Any = inputs_of(systems.about(recipe.system).inputs, self._given, out)
+            return self._measured(row, row.recipe)
         except InputMissing as error:
             raise RunRefused(f"{row.paper} {row.id}: {error}") from error
+
+    def _measured(self, row: Row, recipe: Recipe) -> Scores:
+        out = self._work / recipe.system
+        inputs: Any = inputs_of(systems.about(recipe.system).inputs, self._given, out)
         system = systems.load(recipe.system)
         if not isinstance(system, Measuring):
             raise RunRefused(f"{row.paper} {row.id}: {recipe.system} cannot be measured for a row of a paper")
@@ -174,13 +176,13 @@ def _summed_up(summary: Summary) -> Summary:
     if not summary.failed:
         return summary
     tried = len(summary.saved) + len(summary.kept) + len(summary.failed)
-    told = "\n".join(f"  {_told(failure)}" for failure in summary.failed)
+    failures = "\n".join(f"  {_described(failure)}" for failure in summary.failed)
     raise RunFailed(
-        f"{len(summary.failed)} of {tried} rows failed and have no new result:\n{told}", summary
+        f"{len(summary.failed)} of {tried} rows failed and have no new result:\n{failures}", summary
     ) from summary.failed[0].error
 
 
-def _told(failure: Failure) -> str:
+def _described(failure: Failure) -> str:
     """`masque t3-masque: OutOfMemory: ...`; our own errors speak for themselves."""
     error = failure.error
     name = "" if isinstance(error, WherefromError) else f"{type(error).__name__}: "

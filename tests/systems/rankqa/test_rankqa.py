@@ -313,6 +313,7 @@ def test_a_re_ranker_learns_from_some_articles_and_is_measured_on_others(there: 
     provenance = json.loads((out / "weights" / "provenance.json").read_text())
     assert provenance["stages"]["measure"]["facts"]["rankqa"]["em"] == measured["rankqa"]["em"]
     assert provenance["stages"]["candidates"]["made_of"]["library"] == {"documents": 4, "passages": 4}
+    assert made(there)[1] == [f"{name}: already made" for name in ABOUT.stages if name != "ablate"]
 
 
 @pytest.mark.skipif(not (SHIPPED / "tagger").exists(), reason="ablations look at tags, and no tagger is shipped")

@@ -189,7 +189,7 @@ def test_from_texts_to_a_measured_tagger(tmp_path: Path) -> None:
     run("tagger", stages(settings, inputs, out, str, tagged), out, say=str)
     first = next(read_labels(out / "labels" / TRAIN))
     assert first.text == "Paragraph 0."
-    assert [POS[tag] for tag in first.pos] == ["PROPN", "X", "X"]  # SPACY's own kinds are no kinds of ours
+    assert [POS[tag] for tag in first.pos] == ["PROPN", "X", "X"]  # what we do not know is X
     assert [NER[tag] for tag in first.ner] == ["PERSON", "O", "O"]
     provenance = json.loads((out / "weights" / "provenance.json").read_text())
     notes = provenance["stages"]
