@@ -118,8 +118,7 @@ class Questions:
     def __init__(self, inputs: Inputs, out: Path, say: Say) -> None:
         self.folder = inputs.candidates or out / "candidates"
         self._file = self.folder / CANDIDATES
-        self._swap, self._say = inputs.swap, say
-        self._tagger = Weights.named(inputs.tagger)
+        self._swap, self._tagger, self._say = inputs.swap, inputs.tagger, say
         self._known: dict[bool, Halves] = {}  # features are slow where they are made of tags
 
     def halves(self, tagged: bool) -> Halves:
@@ -129,7 +128,9 @@ class Questions:
 
     def _halves(self, tagged: bool) -> Halves:
         lines = list(kept_questions(needed(self._file, "candidates")))
-        rows = candidate_rows(lines, Tagger(self._tagger) if tagged else None, paced("features", self._say))
+        rows = candidate_rows(
+            lines, Tagger(Weights.named(self._tagger)) if tagged else None, paced("features", self._say)
+        )
         chosen = halved(lines)
         fitting = [question for question in rows if question.article in chosen]
         measuring = [question for question in rows if question.article not in chosen]
@@ -146,8 +147,10 @@ class Questions:
 
     def hashes(self, settings: RankQARecipe, tagged: bool = False) -> dict[str, str]:
         """Of what a training depends on: the tagger only where it looks at tags."""
-        made = {CANDIDATES: file_hash(needed(self._file, "candidates")), "half": "second" if self._swap else "first"}
-        return {**made, TAGGER: file_hash(self._tagger.folder / TAGGER)} if tagged or _tagged(settings) else made
+        data = {CANDIDATES: file_hash(needed(self._file, "candidates")), "half": "second" if self._swap else "first"}
+        if tagged or _tagged(settings):
+            data[TAGGER] = file_hash(Weights.named(self._tagger).folder / TAGGER)
+        return data
 
     def task(self, settings: RankQARecipe) -> RankQATask:
         return RankQATask(self.of(settings)[0], settings.task, self.hashes(settings))
