@@ -159,7 +159,7 @@ def test_a_rare_word_loses_gloves_vector_when_room_is_short(tmp_path: Path) -> N
 
 def test_eight_bits_keep_a_row_within_half_a_step() -> None:
     rows = numpy.array([[1.0, -0.5, 0.003], [0.0, 0.0, 0.0]], numpy.float32)
-    whole, scale = eight_bits(rows, axis=1, kind=numpy.float16)
+    whole, scale = eight_bits(rows, axis=1, scales=numpy.float16)
     assert scale.dtype == numpy.float16
     assert whole[0, 0] == 127
     assert not whole[1].any()

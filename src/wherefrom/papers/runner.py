@@ -18,7 +18,7 @@ from wherefrom.papers.faults import RunFailed, RunRefused, TableFault, meant
 from wherefrom.papers.results import DataFile, Measured, Run, fault_in, read, save
 from wherefrom.papers.table import Paper, Recipe, Row
 from wherefrom.systems import table as systems
-from wherefrom.systems.contract import InputMissing, Measuring, Say, Scores, Wanted, inputs_of
+from wherefrom.systems.contract import InputMissing, Measuring, NotTrained, Say, Scores, Wanted, inputs_of
 
 RunRow = Callable[[Row], Scores]
 
@@ -38,7 +38,7 @@ class SystemRows:
         assert row.recipe is not None, f"{row.id} was not refused"
         try:
             return self._measured(row, row.recipe)
-        except InputMissing as error:
+        except (InputMissing, NotTrained) as error:
             raise RunRefused(f"{row.paper} {row.id}: {error}") from error
 
     def _measured(self, row: Row, recipe: Recipe) -> Scores:

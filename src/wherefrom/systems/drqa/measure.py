@@ -15,16 +15,15 @@ from safetensors import safe_open
 from wherefrom.config import Settings, updated
 from wherefrom.data import squad
 from wherefrom.data.examples import Example
-from wherefrom.evaluate.first_answers import first_answer_scores
+from wherefrom.evaluate.first_answers import MeasureSettings, first_answer_scores
+from wherefrom.evaluate.spread import evenly_spread
 from wherefrom.features.tokens import tokens
 from wherefrom.pipeline import build
 from wherefrom.read.drqa import DrQAReader
 from wherefrom.runtime.drqa import DrQASession
 from wherefrom.runtime.weights import Weights
 from wherefrom.stages import Reader
-from wherefrom.systems.drqa.settings import DrQAMeasureSettings
 from wherefrom.train.errors import TrainingError
-from wherefrom.train.material import evenly_spread
 from wherefrom.train.progress import paced
 from wherefrom.train.stages import Say, needed
 
@@ -32,12 +31,11 @@ _LONGEST = 30  # tokens of an answer, as read.max_tokens has it; the weights say
 
 
 def squad_scores(
-    weights: Path, material: Path, data: Path, tagger: str, settings: DrQAMeasureSettings, say: Say
+    weights: Path, material: Path, data: Path, tagger: str, settings: MeasureSettings, say: Say
 ) -> dict[str, Any]:
     """Exact match and F1, each question over its own paragraph."""
     examples = list(squad.load(data / "squad", "valid"))
-    places = evenly_spread(range(len(examples)), settings.questions or len(examples))
-    spread = [examples[place] for place in places]
+    spread = evenly_spread(examples, settings.questions)
     given = MaterialTags(needed(material, "material"), examples)
     session = DrQASession(Weights(weights), settings.threads)
     runtime = {"drqa": str(weights.absolute()), "tagger": tagger, "threads": settings.threads}

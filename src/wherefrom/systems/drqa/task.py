@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
+from wherefrom.evaluate.spread import evenly_spread
 from wherefrom.networks.spans import best_spans
 from wherefrom.origin import file_hash
 from wherefrom.systems.drqa.network import DrQANetwork, DrQASettings, Logits, soft_loss, span_loss
@@ -23,7 +24,7 @@ from wherefrom.systems.drqa.settings import DrQATaskSettings, VectorKind
 from wherefrom.systems.drqa.teacher import ReaderTeacher
 from wherefrom.train.batching import LazyBatches, bucketed, moved
 from wherefrom.train.checkpoint import load_weights
-from wherefrom.train.material import Material, Numbers, evenly_spread
+from wherefrom.train.material import Material, Numbers
 from wherefrom.train.task import TaskFacts
 
 _ON_DEVICE = (
@@ -209,7 +210,7 @@ class DrQATask:
         """The best span of every validation example that is evaluated on."""
         device = model.tuned.weight.device
         valid = numpy.flatnonzero(self._material.column("valid") == 1).tolist()
-        numbers = numpy.array(evenly_spread(valid, self.settings.valid_questions or len(valid)), numpy.int64)
+        numbers = numpy.array(evenly_spread(valid, self.settings.valid_questions), numpy.int64)
         ordered = numbers[numpy.argsort(self._of_passages(numbers), kind="stable")]
         predictions: dict[int, tuple[int, int]] = {}
         for begin in range(0, len(ordered), batch):

@@ -12,13 +12,13 @@ from wherefrom.systems.contract import About, given
 class Inputs:
     """Questions, and a library that is asked them."""
 
-    data: Path = given("The folder of datasets; it holds squad", env="WHEREFROM_DATA")
-    library: Path = given("The library that is asked", env="WHEREFROM_LIBRARY")
-    every: int = given("Only every N-th question: a sample", default=1)
-    swap: bool = given("Learn from the articles that are else measured on: every figure a second time", default=False)
-    variant: tuple[str, ...] = given("ablate: only this one, such as top-k-10; may be given again", default=())
-    tagger: str = given("Weights of the tagger: a shipped name, or a folder", default="tagger")
-    candidates: Path | None = given("The folder of candidates, if another OUT has them", inside="candidates")
+    data: Path = given("The folder of datasets.", env="WHEREFROM_DATA")
+    library: Path = given("The library that is asked.", env="WHEREFROM_LIBRARY")
+    every: int = given("Only every N-th question: a sample.", default=1)
+    swap: bool = given("Learn from the articles that are else measured on: every figure a second time.", default=False)
+    variant: tuple[str, ...] = given("Only this ablation, such as top-k-10; may be given again.", default=())
+    tagger: str = given("Weights of the tagger: a shipped name, or a folder.", default="tagger")
+    candidates: Path | None = given("The folder of candidates, where another OUT has them.", inside="candidates")
 
 
 ABOUT = About(

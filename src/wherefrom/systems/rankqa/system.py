@@ -25,7 +25,7 @@ from wherefrom.features.tags import FILE as TAGGER
 from wherefrom.features.tags import Tagger
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import Weights
-from wherefrom.systems.contract import InputMissing, Say, Scores, Stage, Wanted
+from wherefrom.systems.contract import NotTrained, Say, Scores, Stage, Wanted
 from wherefrom.systems.rankqa.about import Inputs
 from wherefrom.systems.rankqa.export import export_rankqa
 from wherefrom.systems.rankqa.material import CANDIDATES, collect, kept_questions, made_of, reading, relevant
@@ -160,7 +160,7 @@ class Questions:
         facts = {**_trained_with(settings), "data": self.hashes(settings)}
         place = folder / f"{name}-{_digest(facts)}"
         if not may_train and not (place / MODEL).exists():
-            raise InputMissing(f"{place} is not trained; --train does it, in a minute")
+            raise NotTrained(f"{place} is not trained; --train does it, in a minute")
         fitted(self.task(settings), settings.loop, place, say=lambda _: None)  # a line an epoch is too many
         return ranked(trained(self.task(settings), place), settings, self.of(settings)[1])
 

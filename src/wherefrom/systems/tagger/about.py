@@ -12,9 +12,9 @@ from wherefrom.systems.contract import About, given
 class Inputs:
     """Texts for spaCy to label."""
 
-    data: Path = given("The folder of datasets; it holds squad and wikipedia", env="WHEREFROM_DATA")
-    device: str = given("cpu or cuda, for the training", default="cpu")
-    processes: int = given("Processes that label texts", default=2)
+    data: Path = given("The folder of datasets.", env="WHEREFROM_DATA")
+    processes: int = given("Processes that label texts.", default=2)
+    device: str = given("Where the networks are trained, such as cuda.", default="cpu")
 
 
 ABOUT = About(
