@@ -16,7 +16,7 @@ from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.papers.faults import RunFailed, RunRefused, TableFault, meant
 from wherefrom.papers.results import DataFile, Measured, Run, fault_in, read, save
-from wherefrom.papers.table import Paper, Recipe, Row
+from wherefrom.papers.table import Paper, Row
 from wherefrom.systems import table as systems
 from wherefrom.systems.contract import InputMissing, Measuring, NotTrained, Say, Scores, Wanted, inputs_of
 
@@ -36,14 +36,12 @@ class SystemRows:
 
     def __call__(self, row: Row) -> Scores:
         assert row.recipe is not None, f"{row.id} was not refused"
-        try:
-            return self._measured(row, row.recipe)
-        except (InputMissing, NotTrained) as error:
-            raise RunRefused(f"{row.paper} {row.id}: {error}") from error
-
-    def _measured(self, row: Row, recipe: Recipe) -> Scores:
+        recipe = row.recipe
         out = self._work / recipe.system
-        inputs: Any = inputs_of(systems.about(recipe.system).inputs, self._given, out)
+        try:
+            inputs: Any = inputs_of(systems.about(recipe.system).inputs, self._given, out)
+        except InputMissing as error:
+            raise RunRefused(f"{row.paper} {row.id}: {error}") from error
         system = systems.load(recipe.system)
         if not isinstance(system, Measuring):
             raise RunRefused(f"{row.paper} {row.id}: {recipe.system} cannot be measured for a row of a paper")
@@ -56,7 +54,10 @@ class SystemRows:
             uses={part: resolved(self._paper, file) for part, file in recipe.uses.items()},
             may_train=self._may_train,
         )
-        return system.measure(resolved(self._paper, recipe.file), inputs, wanted, out, self._say)
+        try:
+            return system.measure(resolved(self._paper, recipe.file), inputs, wanted, out, self._say)
+        except NotTrained as error:
+            raise RunRefused(f"{row.paper} {row.id}: {error}") from error
 
 
 def resolved(paper: Paper, file: str) -> Any:
