@@ -20,7 +20,7 @@ from wherefrom.features.tags import Tagger
 from wherefrom.rerank.rankqa import MODEL, RankQAReranker, spans_marked
 from wherefrom.rerank.vote import VoteReranker
 from wherefrom.runtime.weights import Weights
-from wherefrom.systems.rankqa.material import Line, kept
+from wherefrom.systems.rankqa.material import KeptQuestion, kept_questions
 from wherefrom.types import Candidate, Question
 
 WORK = ROOT / "bench" / "work"
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def bench(file: Path, weights: Weights, tagger: Weights, count: int) -> Run:
     """Re-rank the candidates of questions, one question at a time, as a person asks."""
-    lines = list(islice((line for line in kept(file) if len(line.places) == CANDIDATES), count))
+    lines = list(islice((line for line in kept_questions(file) if len(line.places) == CANDIDATES), count))
     if len(lines) <= _WARM:
         raise DataMissing(
             f"{file} holds {len(lines)} questions with {CANDIDATES} candidates; more than {_WARM} are needed, make it "
@@ -92,12 +92,12 @@ def bench(file: Path, weights: Weights, tagger: Weights, count: int) -> Run:
     )
 
 
-def timed(way: Callable[[Question, list[Candidate]], object], lines: Sequence[Line]) -> Times:
+def timed(way: Callable[[Question, list[Candidate]], object], lines: Sequence[KeptQuestion]) -> Times:
     wall, cpu = [], []
     for place, line in enumerate(lines):
         candidates = line.candidates()
         began, used = time.perf_counter(), time.process_time()
-        way(line.asked, candidates)
+        way(line.as_question(), candidates)
         if place >= _WARM:
             wall.append(round(1000 * (time.perf_counter() - began), 4))
             cpu.append(round(1000 * (time.process_time() - used), 4))

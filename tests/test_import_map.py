@@ -77,6 +77,11 @@ def test_importing_the_command_line_loads_next_to_nothing() -> None:
     assert not loaded & (HEAVY | networks | others)
 
 
+def test_what_systems_say_of_themselves_loads_neither_torch_nor_numpy() -> None:
+    code = "from wherefrom.systems import table\nfor name in table.SYSTEMS:\n    assert table.about(name).name == name"
+    assert not loaded_by(code) & (HEAVY | {"numpy", "safetensors", "onnx", "onnxruntime", "tokenizers", "msgspec"})
+
+
 def test_a_full_ask_loads_no_torch(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Boiler\n\nThe boiler was serviced by Marta in May.\n")
     code = (

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
-from wherefrom.systems.drqa.network import DrQANetwork, DrQASettings, Logits, best_spans, soft_loss, span_loss
+from wherefrom.networks.spans import best_spans
+from wherefrom.systems.drqa.network import DrQANetwork, DrQASettings, Logits, soft_loss, span_loss
 from wherefrom.train.seeds import seed_everything
 
 SMALL = DrQASettings(width=6, tuned=3, hidden=5, layers=3, dropout=0.0, pos_tags=4, ner_tags=3)
@@ -120,11 +121,18 @@ def test_at_a_temperature_of_two_the_student_is_softened_too() -> None:
 
 
 def test_the_best_span_is_short_enough_and_ties_go_to_the_earlier_and_shorter() -> None:
-    start, end = torch.tensor([[5.0, 0.0, 4.0, 0.0]]), torch.tensor([[0.0, 1.0, 1.0, 9.0]])
-    assert best_spans(Logits(start, end), 4).tolist() == [[0, 3]]
-    assert best_spans(Logits(start, end), 3).tolist() == [[2, 3]]
-    assert best_spans(Logits(torch.zeros(1, 3), torch.zeros(1, 3)), 3).tolist() == [[0, 0]]
-    assert best_spans(Logits(torch.tensor([[0.0, 9.0]]), torch.tensor([[9.0, 0.0]])), 2).tolist() == [[0, 0]]
+    """As the task takes it; padding, which is minus infinity here, is never part of one."""
+
+    def best(start: list[float], end: list[float], longest: int) -> tuple[int, int]:
+        spans = best_spans(torch.tensor([start]), torch.tensor([end]), longest, 1)
+        return int(spans.start), int(spans.end)
+
+    start, end, padding = [5.0, 0.0, 4.0, 0.0], [0.0, 1.0, 1.0, 9.0], [-torch.inf] * 2
+    for longest, span in ((4, (0, 3)), (3, (2, 3))):
+        assert best(start, end, longest) == best(start + padding, end + padding, longest) == span
+    assert best([0.0] * 3, [0.0] * 3, 3) == (0, 0)
+    assert best([0.0, 9.0], [9.0, 0.0], 2) == (0, 0)
+    assert best([-1e4, *padding], [-1e4, *padding], 9) == (0, 0)
 
 
 def test_settings_that_make_no_sense_are_named() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,12 +22,18 @@ from train.contract import TaskContract
 from wherefrom.features.tags import NER, POS, Tagger
 from wherefrom.features.tokens import tokens
 from wherefrom.runtime.weights import Weights
-from wherefrom.systems.tagger import system as training
-from wherefrom.systems.tagger.material import Material, read_labels, training_texts, valid_texts, write_labels
-from wherefrom.systems.tagger.system import NETWORK, Agreement, Places, TaggerTask, export, measure
+from wherefrom.systems.contract import settings_of
+from wherefrom.systems.tagger.about import Inputs
+from wherefrom.systems.tagger.export import agreement, export_tagger
+from wherefrom.systems.tagger.material import TRAIN, VALID, LabelSettings, read_labels, training_texts, valid_texts
+from wherefrom.systems.tagger.network import TaggerSettings
+from wherefrom.systems.tagger.system import DEFAULTS, stages
+from wherefrom.systems.tagger.task import Agreement, TaggerTask
 from wherefrom.train.errors import TrainingError
+from wherefrom.train.spacy_tags import Tags
+from wherefrom.train.stages import run
 
-SMALL = replace(NETWORK, rows=256, width=16, layers=2, dropout=0.0, word_dropout=0.0)
+SMALL = TaggerSettings(rows=256, width=16, layers=2, dropout=0.0, word_dropout=0.0)
 TEXTS = [
     "Anna lives in Rome.",
     "The dog barks!",
@@ -53,40 +59,41 @@ def write(path: Path, texts: list[str]) -> None:
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    places = Places(tmp_path / "data", tmp_path / "out")
-    write(places.train, TEXTS)
-    write(places.valid, TEXTS[:3])
-    return places
+def labels(tmp_path: Path) -> Path:
+    write(tmp_path / "labels" / TRAIN, TEXTS)
+    write(tmp_path / "labels" / VALID, TEXTS[:3])
+    return tmp_path / "labels"
 
 
 class TestTask(TaskContract):
     @pytest.fixture
-    def task(self, places: Places) -> TaggerTask:
-        return TaggerTask(places, SMALL, microbatch=40)
+    def task(self, labels: Path) -> TaggerTask:
+        return TaggerTask(labels, SMALL, microbatch=40)
 
 
-def test_the_written_weights_say_what_the_network_says(places: Places) -> None:
+def test_the_written_weights_say_what_the_network_says(labels: Path, tmp_path: Path) -> None:
     torch.manual_seed(5)
-    task = TaggerTask(places, SMALL)
+    task = TaggerTask(labels, SMALL)
     network = task.model().eval()
     with torch.no_grad():
         network.glued.normal_()
         batch = task.batches(0, 0)[0]
         pos, ner = network(batch.rows, batch.glued, batch.mask)
         metrics = task.evaluate(network)
-    export(network, places.weights)
-    tagged = Tagger(Weights(places.weights)).tag(TEXTS)
+    export_tagger(network, tmp_path / "weights")
+    tagged = Tagger(Weights(tmp_path / "weights")).tag(TEXTS)
     numpy_pos = sorted(one.pos.tolist() for one in tagged)
     torch_pos = sorted(row[mask.bool()].tolist() for row, mask in zip(pos.argmax(-1), batch.mask, strict=True))
     agreeing = sum(a == b for x, y in zip(numpy_pos, torch_pos, strict=True) for a, b in zip(x, y, strict=True))
     assert agreeing / sum(map(len, torch_pos)) > 0.9, "8 and 16 bits may turn a close choice, not more"
     assert ner.shape == (*batch.mask.shape, len(NER))
-    assert measure(places)["pos_accuracy"] == pytest.approx(metrics["pos_accuracy"], abs=0.15)
+    assert agreement(tmp_path / "weights", labels / VALID)["pos_accuracy"] == pytest.approx(
+        metrics["pos_accuracy"], abs=0.15
+    )
 
 
-def test_padding_is_not_seen(places: Places) -> None:
-    task = TaggerTask(places, SMALL)
+def test_padding_is_not_seen(labels: Path) -> None:
+    task = TaggerTask(labels, SMALL)
     network = task.model().eval()
     batch = task.batches(0, 0)[0]
     with torch.no_grad():
@@ -118,14 +125,15 @@ def test_agreement_is_worked_out_by_hand() -> None:
         Agreement().figures()
 
 
-def test_labels_of_other_tokens_are_refused(places: Places) -> None:
-    with gzip.open(places.train, "wt") as file:
+def test_labels_of_other_tokens_are_refused(labels: Path) -> None:
+    with gzip.open(labels / TRAIN, "wt") as file:
         file.write('{"text": "one two", "pos": "A", "ner": "A"}\n')
     with pytest.raises(TrainingError, match="label again"):
-        TaggerTask(places, SMALL)
+        TaggerTask(labels, SMALL)
 
 
-def test_texts_come_from_paragraphs_questions_and_articles(tmp_path: Path) -> None:
+def write_texts(folder: Path) -> Path:
+    """Three paragraphs with two questions each, for training and for validation, and three articles."""
     paragraphs = [
         {
             "context": f"Paragraph {n}.",
@@ -141,16 +149,23 @@ def test_texts_come_from_paragraphs_questions_and_articles(tmp_path: Path) -> No
         for n in range(3)
     ]
     for split in ("train", "valid"):
-        (tmp_path / "squad").mkdir(exist_ok=True)
+        (folder / "squad").mkdir(parents=True, exist_ok=True)
         content = {"data": [{"title": "T", "paragraphs": paragraphs}]}
-        (tmp_path / "squad" / f"{split}-v1.1.json").write_text(json.dumps(content))
+        (folder / "squad" / f"{split}-v1.1.json").write_text(json.dumps(content))
+    (folder / "wikipedia").mkdir()
+    (folder / "wikipedia" / "a.txt").write_text('<doc id="1" url="u" title="A">\nLong article.\n</doc>\n' * 3)
+    return folder
+
+
+def test_texts_come_from_paragraphs_questions_and_articles(tmp_path: Path) -> None:
+    data = write_texts(tmp_path / "data")
+    chosen = LabelSettings(paragraph_step=2, question_step=3, articles=2, characters=4)
+    texts = list(training_texts(data, chosen))
+    assert texts == ["Paragraph 0.", "Question 00?", "Question 11?", "Paragraph 2.", "Long", "Long"]
+    assert len(list(valid_texts(data))) == 9
+    (data / "wikipedia" / "a.txt").unlink()
     with pytest.raises(TrainingError, match="wikipedia holds no"):
-        list(training_texts(tmp_path, Material()))
-    (tmp_path / "wikipedia").mkdir()
-    (tmp_path / "wikipedia" / "a.txt").write_text('<doc id="1" url="u" title="A">\nLong article.\n</doc>\n' * 3)
-    found = list(training_texts(tmp_path, Material(paragraph_step=2, question_step=3, articles=2, characters=4)))
-    assert found == ["Paragraph 0.", "Question 00?", "Question 11?", "Paragraph 2.", "Long", "Long"]
-    assert len(list(valid_texts(tmp_path))) == 9
+        list(training_texts(data, chosen))
 
 
 def test_without_spacy_the_remedy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,11 +178,39 @@ def test_without_spacy_the_remedy_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(TrainingError, match=r"pip install 'spacy.*SHA-256"):
-        write_labels(tmp_path / "labels.jsonl.gz", ["text"], 1)
-    assert training.main([str(tmp_path), str(tmp_path / "out")]) == 1
+        run("tagger", stages(DEFAULTS, Inputs(write_texts(tmp_path)), tmp_path / "out", str), tmp_path / "out", say=str)
+    assert not (tmp_path / "out" / "labels").exists()
 
 
-def test_labels_are_read_as_they_were_written(places: Places) -> None:
-    first = next(iter(read_labels(places.train)))
+def test_from_texts_to_a_measured_tagger(tmp_path: Path) -> None:
+    changes = ["network.rows=256", "network.width=16", "network.layers=2", "loop.epochs=1", "loop.steps=3"]
+    settings, out = settings_of(DEFAULTS, None, changes), tmp_path / "out"
+    inputs = Inputs(write_texts(tmp_path))
+    run("tagger", stages(settings, inputs, out, str, tagged), out, say=str)
+    first = next(read_labels(out / "labels" / TRAIN))
+    assert first.text == "Paragraph 0."
+    assert [POS[tag] for tag in first.pos] == ["PROPN", "X", "X"]  # what we do not know is X
+    assert [NER[tag] for tag in first.ner] == ["PERSON", "O", "O"]
+    provenance = json.loads((out / "weights" / "provenance.json").read_text())
+    notes = provenance["stages"]
+    assert set(provenance["files"]) == {"tagger.npz", "settings.toml"}
+    assert notes["labels"]["facts"]["texts"] == {TRAIN: 7, VALID: 9}
+    assert notes["labels"]["made_of"]["teacher"]["package"].startswith("en_core_web_sm")
+    assert notes["measure"]["facts"] == json.loads((out / "measured.json").read_text())
+    assert notes["measure"]["facts"]["tokens"] == 9 * 3
+    said: list[str] = []
+    run("tagger", stages(settings, inputs, out, said.append, tagged), out, say=said.append)
+    assert said == [f"{name}: already made" for name in ("labels", "training", "export", "measure")]
+
+
+def tagged(texts: Iterable[str]) -> Iterator[Tags]:
+    """The first word is a person."""
+    for text in texts:
+        count = len(tokens(text))
+        yield ["PROPN", *["?"] * (count - 1)], ["PERSON", *[""] * (count - 1)]
+
+
+def test_labels_are_read_as_they_were_written(labels: Path) -> None:
+    first = next(iter(read_labels(labels / TRAIN)))
     assert first.text == TEXTS[0]
     assert [NER[tag] for tag in first.ner] == ["PERSON", "O", "O", "GPE", "O"]

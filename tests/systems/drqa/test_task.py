@@ -25,14 +25,15 @@ from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.features.forms import exact_match, forms, term_frequency
 from wherefrom.features.tokens import tokens
 from wherefrom.networks.spans import ReaderNetwork
-from wherefrom.systems.drqa import run as drqa_run
-from wherefrom.systems.drqa.material import NER, POS
-from wherefrom.systems.drqa.material import Material as Collected
-from wherefrom.systems.drqa.task import DrQATask, DrQATaskSettings, Material, ReaderTeacher, assembled
-from wherefrom.systems.drqa.vectors import read_glove, turned
+from wherefrom.systems.drqa.material import NER, POS, DrQAMaterial
+from wherefrom.systems.drqa.settings import DrQATaskSettings
+from wherefrom.systems.drqa.task import DrQAColumns, DrQATask, assembled
+from wherefrom.systems.drqa.teacher import ReaderTeacher
+from wherefrom.systems.drqa.vectors import read_glove
 from wherefrom.train.checkpoint import save_weights
 from wherefrom.train.loop import fit
 from wherefrom.train.settings import LoopSettings
+from wherefrom.train.vectors import principal_components
 
 SETTINGS = DrQATaskSettings(batch=3)
 
@@ -45,7 +46,8 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class TestContract(TaskContract):
     """DrQATask is a Task."""
 
-    learning_rate = 0.03
+    learning_rate = 0.05
+    steps = 90
 
     @pytest.fixture
     def task(self, material: Path) -> DrQATask:
@@ -70,20 +72,20 @@ def test_words_are_numbered_by_how_many_training_questions_use_them(material: Pa
 def test_vectors_are_gloves_and_the_mean_of_the_pieces(material: Path) -> None:
     words, tensors = words_of(material), load_file(material)
     glove, pieces = tiny_drqa.glove(), tiny_drqa.pieces()
-    both = Material(material, "both").table
+    both = DrQAColumns(material, "both").table
     assert both.shape == (len(words), 11)
     place = words.index("boat")
     wanted = numpy.concatenate([glove.vectors[glove.words.index("boat")], pieces.vectors[pieces.of("boat")].mean(0)])
     numpy.testing.assert_allclose(both[place].float().numpy(), wanted, atol=5e-3)
     assert not tensors["glove"][words.index("colour")].any()  # GloVe does not know it
     assert both[words.index("colour"), 6:].any()
-    assert Material(material, "glove").table.shape[1] == 6
-    assert Material(material, "pieces").table.shape[1] == 5
+    assert DrQAColumns(material, "glove").table.shape[1] == 6
+    assert DrQAColumns(material, "pieces").table.shape[1] == 5
     assert not both[0].any()
 
 
 def test_an_answer_inside_a_token_is_that_token_and_none_at_all_is_left_out(tmp_path: Path) -> None:
-    material = Collected()
+    material = DrQAMaterial()
     passage = tiny_drqa.whole("p", "In the 1990s it rained.")
     material.add("When?", passage, [(7, 11)], valid=False)
     material.add("When not?", passage, [(2, 3)], valid=False)  # white space
@@ -94,7 +96,7 @@ def test_an_answer_inside_a_token_is_that_token_and_none_at_all_is_left_out(tmp_
 
 
 def test_a_tagger_that_cuts_otherwise_is_an_error(tmp_path: Path) -> None:
-    material = Collected()
+    material = DrQAMaterial()
     material.add("Who?", tiny_drqa.whole("p", "A boat."), [(0, 1)], valid=False)
     with pytest.raises(WherefromError, match=r"gave 1 tags for 3 tokens of 'A boat\.'"):
         material.write(
@@ -117,11 +119,12 @@ def test_the_same_material_is_the_same_file(material: Path, tmp_path: Path) -> N
 
 def test_components_keep_the_distances_of_rows() -> None:
     table = numpy.random.default_rng(1).normal(size=(20, 4)).astype(numpy.float32)
-    whole = turned(table, 4, 1.0)
+    whole = principal_components(table, 4, 1.0)
     assert numpy.sqrt((whole**2).mean()) == pytest.approx(1.0, rel=1e-5)
     before, after = (numpy.linalg.norm(rows[0] - rows[1:], axis=1) for rows in (table, whole))
     numpy.testing.assert_allclose(after / before, (after / before)[0], rtol=1e-4)  # turned and scaled, no more
-    assert (turned(table, 2, 1.0) ** 2).mean(0)[0] >= (turned(table, 2, 1.0) ** 2).mean(0)[1]
+    spread = (principal_components(table, 2, 1.0) ** 2).mean(0)
+    assert spread[0] >= spread[1]
 
 
 def test_glove_is_read_from_winks_json_and_from_its_own_lines(tmp_path: Path) -> None:
@@ -149,8 +152,9 @@ def test_what_the_network_sees_is_what_run_time_computes(material: Path) -> None
     batches, seen = task.batches(0, 1), 0
     for number in range(len(batches)):
         batch = batches[number]
-        texts = assembled(Material(material, "both").on(torch.device("cpu")), batch)
-        for row, (asked, told) in enumerate(zip(batch.asked, batch.told, strict=True)):
+        texts = assembled(DrQAColumns(material, "both").on(torch.device("cpu")), batch)
+        lengths = zip(batch.question_lengths, batch.passage_lengths, strict=True)
+        for row, (asked, told) in enumerate(lengths):
             small = [words[word] for word in texts.passage[row, :told]]
             (text,) = [text for text in passages if [form.small for form in of(text)] == small]
             question = " ".join(words[word] for word in texts.question[row, :asked])
@@ -179,8 +183,8 @@ def of(text: str) -> list[tuple[str, str, str]]:
 def test_capitals_count_for_the_first_match_alone(material: Path) -> None:
     """Questions 4 to 7 name their thing with a capital."""
     task = DrQATask(material, NETWORK, SETTINGS)
-    batch = task.examples(numpy.array([0, 8]), 50)  # the first and the fifth question, and their passages
-    texts = assembled(Material(material, "both").on(torch.device("cpu")), batch)
+    batch = task.batch(numpy.array([0, 8]), 50)  # the first and the fifth question, and their passages
+    texts = assembled(DrQAColumns(material, "both").on(torch.device("cpu")), batch)
     assert texts.exact[0, 2].tolist() == [True, True, True]
     assert texts.exact[1, 2].tolist() == [False, True, True]
 
@@ -190,13 +194,13 @@ def test_answers_beyond_the_longest_passage_are_not_trained_on(material: Path) -
     batches = task.batches(0, 1)
     examples = [number for place in range(len(batches)) for number in batches[place].example.tolist()]
     assert len(examples) == 4  # the others ask for the second thing
-    assert all(max(batches[place].told) == 4 for place in range(len(batches)))
+    assert all(max(batches[place].passage_lengths) == 4 for place in range(len(batches)))
 
 
 @pytest.mark.parametrize("off", ["exact", "pos", "ner", "tf", "align", "concat_layers", "bidirectional"])
 def test_every_ablation_trains(material: Path, tmp_path: Path, off: str) -> None:
     task = DrQATask(material, replace(NETWORK, **{off: False}), SETTINGS)
-    settings = LoopSettings(steps=30, learning_rate=0.02, optimizer="adamax", clip=10.0, report_every=10)
+    settings = LoopSettings(steps=16, learning_rate=0.04, optimizer="adamax", clip=10.0, report_every=4)
     losses = [progress.losses["loss"] for progress in fit(task, settings, tmp_path) if progress.losses]
     assert losses[-1] < losses[0]
 
@@ -204,26 +208,26 @@ def test_every_ablation_trains(material: Path, tmp_path: Path, off: str) -> None
 def test_evaluation_counts_words_without_articles_and_signs(material: Path) -> None:
     task = DrQATask(material, NETWORK, SETTINGS)
     model = task.model().eval()
-    spans = {number: Material(material, "both").spans(number)[0] for number in range(1, 16, 2)}
+    spans = {number: DrQAColumns(material, "both").spans(number)[0] for number in range(1, 16, 2)}
     exact = dict(spans)
     first, _ = exact[1]
     assert first > 0
     wide = {**exact, 1: (first - 1, first)}  # "The red" for "red"
 
-    class Told(DrQATask):
+    class Scripted(DrQATask):
         answers = exact
 
         def predicted(self, model: object, batch: int = 256) -> dict[int, tuple[int, int]]:
             return self.answers
 
-    told = Told(material, NETWORK, SETTINGS)
-    assert told.evaluate(model) == {"em": 100.0, "f1": 100.0}
-    told.answers = wide
-    assert told.evaluate(model) == {"em": 100.0, "f1": 100.0}
-    told.answers = {**exact, 1: (first, first + 1)}  # "red house"
-    found = told.evaluate(model)
-    assert found["em"] == pytest.approx(87.5)
-    assert found["f1"] == pytest.approx(100 * (7 + 2 / 3) / 8)
+    scripted = Scripted(material, NETWORK, SETTINGS)
+    assert scripted.evaluate(model) == {"em": 100.0, "f1": 100.0}
+    scripted.answers = wide
+    assert scripted.evaluate(model) == {"em": 100.0, "f1": 100.0}
+    scripted.answers = {**exact, 1: (first, first + 1)}  # "red house"
+    scores = scripted.evaluate(model)
+    assert scores["em"] == pytest.approx(87.5)
+    assert scores["f1"] == pytest.approx(100 * (7 + 2 / 3) / 8)
 
 
 def test_a_resumed_training_ends_the_same(material: Path, tmp_path: Path) -> None:
@@ -265,18 +269,20 @@ def teacher(tmp_path: Path) -> ReaderTeacher:
 def test_the_teachers_chances_are_sums_over_the_pieces_of_a_word(material: Path, teacher: ReaderTeacher) -> None:
     """Against the network itself, on one pair written out by hand."""
     task = DrQATask(material, NETWORK, SETTINGS)
-    batch = task.examples(numpy.array([0, 14]), 50)
-    on = Material(material, "both").on(torch.device("cpu"))
+    batch = task.batch(numpy.array([0, 14]), 50)
+    on = DrQAColumns(material, "both").on(torch.device("cpu"))
     texts = assembled(on, batch)
-    start, end = teacher.chances(on, texts, batch, 2.0)
+    lengths = batch.question_lengths, batch.passage_lengths
+    start, end = teacher.chances(on, texts.question, lengths[0], texts.passage, lengths[1], 2.0)
     words, cut = words_of(material), letters()
     for row in range(2):
         asked = [
             p
-            for w in texts.question[row, : batch.asked[row]]
+            for w in texts.question[row, : batch.question_lengths[row]]
             for p in cut.encode(words[w], add_special_tokens=False).ids
         ]
-        told = [cut.encode(words[w], add_special_tokens=False).ids for w in texts.passage[row, : batch.told[row]]]
+        passage = texts.passage[row, : batch.passage_lengths[row]]
+        told = [cut.encode(words[word], add_special_tokens=False).ids for word in passage]
         flat = [piece for pieces in told for piece in pieces]
         whole = torch.tensor([[1, *asked, 2, *flat, 2]])
         inside = torch.zeros_like(whole, dtype=torch.bool)
@@ -287,8 +293,8 @@ def test_the_teachers_chances_are_sums_over_the_pieces_of_a_word(material: Path,
         for logits, found in ((read.start, start), (read.end, end)):
             chances = torch.softmax(logits[0, len(asked) + 2 : -1] / 2.0, 0)
             sums = [part.sum().item() for part in chances.split([len(pieces) for pieces in told])]
-            assert found[row, : batch.told[row]].tolist() == pytest.approx(sums, abs=1e-5)
-            assert found[row, batch.told[row] :].sum() == 0
+            assert found[row, : batch.passage_lengths[row]].tolist() == pytest.approx(sums, abs=1e-5)
+            assert found[row, batch.passage_lengths[row] :].sum() == 0
 
 
 def test_a_teacher_is_as_deep_as_its_weights(teacher: ReaderTeacher) -> None:
@@ -298,7 +304,7 @@ def test_a_teacher_is_as_deep_as_its_weights(teacher: ReaderTeacher) -> None:
 
 def test_a_teacher_is_learnt_from(material: Path, teacher: ReaderTeacher, tmp_path: Path) -> None:
     task = DrQATask(material, NETWORK, replace(SETTINGS, distillation=1.0), teacher)
-    settings = LoopSettings(steps=60, learning_rate=0.02, report_every=10, evaluate_every=60)
+    settings = LoopSettings(steps=24, learning_rate=0.03, report_every=4, evaluate_every=24)
     parts = [progress.losses for progress in fit(task, settings, tmp_path / "run") if progress.losses]
     assert parts[-1]["distillation"] < parts[0]["distillation"]
     assert parts[-1]["loss"] == pytest.approx(parts[-1]["span"] + parts[-1]["distillation"], rel=1e-3)
@@ -308,35 +314,3 @@ def test_a_teacher_is_learnt_from(material: Path, teacher: ReaderTeacher, tmp_pa
 def test_distillation_without_a_teacher_is_an_error(material: Path) -> None:
     with pytest.raises(SettingsError, match=r"task\.distillation is 1\.0, but there is no teacher"):
         DrQATask(material, NETWORK, replace(SETTINGS, distillation=1.0))
-
-
-# The driver ----------------------------------------------------------------------------------------------------------
-
-
-def test_the_driver_trains_from_the_command_line(
-    material: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    changes = ["loop.steps=4", "loop.evaluate_every=2", "network.hidden=4", "network.tuned=2", "task.vectors=glove"]
-    arguments = [str(material), str(tmp_path / "run")]
-    for change in changes:
-        arguments += ["--set", change]
-    drqa_run.main(arguments)
-    assert "em" in capsys.readouterr().out
-    facts = json.loads((tmp_path / "run" / "provenance.json").read_text())
-    assert facts["finished"]
-    assert facts["task"]["settings"]["network"]["width"] == 6
-    assert facts["settings"]["optimizer"] == "adamax"
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ("loop.epoch=3", r"loop\.epoch is not a setting; did you mean loop\.epochs\?"),
-        ("network.hidden", r"does not say a value; write it as section\.name=value"),
-        ("task.vectors=fasttext", r"task\.vectors must be one of glove, pieces, both"),
-    ],
-)
-def test_the_driver_names_mistakes(material: Path, tmp_path: Path, change: str, said: str) -> None:
-    with pytest.raises(SystemExit, match=said):
-        drqa_run.main([str(material), str(tmp_path / "run"), "--set", change])
-    assert not (tmp_path / "run").exists()
