@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("torch", reason="a tiny network is made with torch: pip install 'wherefrom[train]'")
 pytest.importorskip("onnxruntime", reason="networks run in onnxruntime: pip install 'wherefrom[train]'")
 
-from bench.brevity import BREVITIES, Asked, Scores, best, chosen, halves, main
+from bench.brevity import BREVITIES, QuestionScores, Scores, best, chosen, halves, main
 from bench_data import pack, paragraph
 
 from contracts.material import HARBOUR
@@ -35,9 +35,9 @@ def test_the_best_candidate_by_hand() -> None:
 
 
 def test_each_half_is_answered_with_what_is_best_on_the_other() -> None:
-    def asked(half: int, right: set[float]) -> Asked:
+    def asked(half: int, right: set[float]) -> QuestionScores:
         em = tuple(float(each in right) for each in BREVITIES)
-        return Asked(half, em, tuple(value / 2 for value in em))
+        return QuestionScores(half, em, tuple(value / 2 for value in em))
 
     first = [asked(0, {0.2, 0.3}), asked(0, {0.2, 0.3}), asked(0, {0.5})]
     second = [asked(1, {0.5}), asked(1, {0.5, 0.2})]
