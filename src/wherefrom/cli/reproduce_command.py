@@ -17,13 +17,13 @@ from wherefrom.systems.contract import input_fields
 
 def _inputs() -> type:
     """The inputs of all systems, each name once; its help says whose it is where systems differ."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for name in systems.SYSTEMS:
         kind = systems.about(name).inputs
         hints = get_type_hints(kind)
         for each in input_fields(kind):
-            found.setdefault(each.name, (each.name, hints[each.name], each))
-    return make_dataclass("Inputs", found.values(), kw_only=True)
+            by_name.setdefault(each.name, (each.name, hints[each.name], each))
+    return make_dataclass("Inputs", by_name.values(), kw_only=True)
 
 
 class _WithInputs(click.Command):
