@@ -72,7 +72,9 @@ class Baselines:
                 ("the first name that the question lacks", first_name),
                 ("the first sentence", opening),
             ):
-                lines.append(self._said("short-answers", system, name, over, examples, say, ("em", "f1", "contained")))
+                lines.append(
+                    self._scored("short-answers", system, name, over, examples, say, ("em", "f1", "contained"))
+                )
         return lines
 
     def ranking(self) -> list[RunLine]:
@@ -97,7 +99,7 @@ class Baselines:
     def judging(self) -> list[RunLine]:
         """Every question let through: a chance that is the same for all."""
         sample = list(catalog.dataset("sample").load(Path("sample/questions.jsonl"), "valid"))
-        asked = (
+        sets = (
             ("ten-passages", "valid", "ten passages with titles", self._examples("ten-passages")),
             ("ten-passages", "valid", "ten passages without titles", self._examples("ten-passages")),
             ("wikiqa", "dev", _GIVEN, self._examples("wikiqa", "dev")),
@@ -105,7 +107,7 @@ class Baselines:
         )
         system = "every question let through"
         lines = []
-        for name, split, over, examples in asked:
+        for name, split, over, examples in sets:
             share = fmean(bool(example.answerable) for example in examples)
             metrics = {"answerable_f1": 200 * share / (1 + share), "answerable_ap": 100 * share}
             metrics["brier"] = share * (1 - share)
@@ -118,19 +120,19 @@ class Baselines:
         kinds = ("rouge_l", "bleu_1", "bleu_4")
         examples = [example for example in self._examples("ten-passages") if example.answers and example.sentences]
         lines = [
-            self._said("sentences", system, "ten-passages", _TEN, examples, say, kinds, style="sentence")
+            self._scored("sentences", system, "ten-passages", _TEN, examples, say, kinds, style="sentence")
             for system, say in (("copying the question", copied), ("the first sentence of the first passage", opening))
         ]
         rows = self._qa2d_rows()
         over = "the short answer and three passages"
-        said: dict[str, Callable[[Mapping[str, str], Example], str]] = {
+        ways: dict[str, Callable[[Mapping[str, str], Example], str]] = {
             "QA2D's own rules, told the answer": lambda row, _: row["rule-based"],
             "the question and the answer": lambda row, _: f"{stated(row['question'])[:-2]} {row['answer']} .",
             "copying the question": lambda row, _: stated(row["question"]),
             "the sentence with the answer": lambda _, example: holding(example),
             "the answer alone": lambda row, _: row["answer"],
         }
-        for system, say in said.items():
+        for system, say in ways.items():
             metrics = written_scores([(say(row, example), row["turker_answer"]) for row, example in rows])
             lines.append(self._line("sentences", system, "qa2d", "on squad/valid", over, len(rows), metrics))
         return lines
@@ -145,7 +147,7 @@ class Baselines:
             "the first sentence": opening,
         }
         return [
-            self._said("stories", system, "narrativeqa", "passages of the summary", examples, say, kinds)
+            self._scored("stories", system, "narrativeqa", "passages of the summary", examples, say, kinds)
             for system, say in systems.items()
         ]
 
@@ -155,10 +157,10 @@ class Baselines:
         rows = [json.loads(line) for _, line in byte_lines(path)]
         share = 100 * fmean(row["label"] for row in rows)
         over = "yes/no questions and their passage"
-        said = answered([(_question(row["question"]), row["passage"]) for row in rows])
-        right = [word == row["label"] for word, row in zip(said, rows, strict=True) if word is not None]
+        words = answered([(_question(row["question"]), row["passage"]) for row in rows])
+        right = [word == row["label"] for word, row in zip(words, rows, strict=True) if word is not None]
         ours = {"accuracy": 100 * fmean(right), "answered": 100 * len(right) / len(rows)}
-        also = [word if word is not None else True for word in said]
+        also = [word if word is not None else True for word in words]
         ours["accuracy_else_yes"] = 100 * fmean(word == row["label"] for word, row in zip(also, rows, strict=True))
         note = "accuracy where it says Yes or No; then with a yes to all other questions"
         line = self._line("yes-no", "wherefrom", "boolq", "valid", over, len(rows), ours, note, baseline=False)
@@ -183,13 +185,13 @@ class Baselines:
         for over, names in _PUBLISHED.items():
             system, metrics = ", ".join(words[name] for name in names), {name: trivial[name] for name in names}
             lines.append(self._line("writers-as-published", system, "ten-passages", "valid", over, 0, metrics))
-        told = {line.system: line for line in self.stories()}["copying the question"]
-        metrics = {"narrative_rouge_l": told.metrics["rouge_l"]}
+        story = {line.system: line for line in self.stories()}["copying the question"]
+        metrics = {"narrative_rouge_l": story.metrics["rouge_l"]}
         over = "Masque, Table 5: stories"
-        copy = self._line("writers-as-published", told.system, told.dataset, told.split, over, told.n, metrics)
+        copy = self._line("writers-as-published", story.system, story.dataset, story.split, over, story.n, metrics)
         return [*lines, copy]
 
-    def _said(
+    def _scored(
         self,
         topic: str,
         system: str,
@@ -222,12 +224,12 @@ class Baselines:
 
     def _qa2d_rows(self) -> list[tuple[Mapping[str, str], Example]]:
         """QA2D's rows that ask what squad/valid asks, each with that example."""
-        asked = {_letters(example.question.text): example for example in self._examples("squad")}
+        by_letters = {_letters(example.question.text): example for example in self._examples("squad")}
         return [
-            (row, asked[_letters(row["question"])])
+            (row, by_letters[_letters(row["question"])])
             for split in ("valid", "train")
             for _, row in tsv_rows(split_file(self._data / "qa2d", split, qa2d.FILES), qa2d.COLUMNS)
-            if row["dataset"] == "SQuAD" and _letters(row["question"]) in asked
+            if row["dataset"] == "SQuAD" and _letters(row["question"]) in by_letters
         ]
 
     def _line(
@@ -291,8 +293,8 @@ def stated(question: str) -> str:
 def holding(example: Example) -> str:
     """The first sentence of the passage that holds a gold answer; its first one where none does."""
     text = example.passages[0].text
-    told = [text[start:end] for start, end in sentences(text)]
-    return next((sentence for sentence in told if contains_answer(sentence, example.answers)), told[0])
+    cut = [text[start:end] for start, end in sentences(text)]
+    return next((sentence for sentence in cut if contains_answer(sentence, example.answers)), cut[0])
 
 
 def nearest() -> Say:
@@ -301,8 +303,8 @@ def nearest() -> Say:
 
     def say(example: Example) -> str:
         text, wanted = example.passages[0].text, set(stems(example.question.text))
-        told = [text[start:end] for start, end in sentences(text)]
-        return max(told, key=lambda sentence: len(wanted & set(stems(sentence))))
+        cut = [text[start:end] for start, end in sentences(text)]
+        return max(cut, key=lambda sentence: len(wanted & set(stems(sentence))))
 
     return say
 
@@ -336,29 +338,29 @@ def bm25_order(examples: Sequence[Example]) -> dict[str, tuple[tuple[str, float]
     return order
 
 
-def answered(asked: Sequence[tuple[str, str]]) -> list[bool | None]:
+def answered(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
     """What the default pipeline says to questions of yes or no, each over its passage; None where it says neither."""
     examples = [
         Example(Question(str(number), question), (_passage(number, passage),))
-        for number, (question, passage) in enumerate(asked)
+        for number, (question, passage) in enumerate(pairs)
     ]
-    said: list[bool | None] = []
+    words: list[bool | None] = []
     with tempfile.TemporaryDirectory() as folder, Library(Path(folder) / "library") as library:
         library.put([Document("none", "Each question brings its own passage.")])  # an empty folder is no library
         pipeline = library.pipeline()
         for begin in range(0, len(examples), 32):
             for trace in traced(examples[begin : begin + 32], pipeline, "given", "short", 0.0):
                 text = (trace.answer.text or "").casefold() if trace.answer else ""
-                said.append({"yes": True, "no": False}.get(text))
-    return said
+                words.append({"yes": True, "no": False}.get(text))
+    return words
 
 
 def written_scores(pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
     """ROUGE-L and BLEU of sentences against one gold each, lowercased, as the writer's are scored."""
-    cut = [(marco_tokens(said.lower()), marco_tokens(gold.lower())) for said, gold in pairs]
-    bleu = corpus_bleu([said for said, _ in cut], [[gold] for _, gold in cut], smoothing="coco")
+    cut = [(marco_tokens(predicted.lower()), marco_tokens(gold.lower())) for predicted, gold in pairs]
+    bleu = corpus_bleu([predicted for predicted, _ in cut], [[gold] for _, gold in cut], smoothing="coco")
     return {
-        "rouge_l": 100 * fmean(rouge_l_marco(said, [gold]).f for said, gold in cut),
+        "rouge_l": 100 * fmean(rouge_l_marco(predicted, [gold]).f for predicted, gold in cut),
         "bleu_1": 100 * bleu[0],
         "bleu_4": 100 * bleu[3],
     }
@@ -403,8 +405,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = TOPICS[topic](baselines)
         record(lines, options.runs)
         for line in lines:
-            told = ", ".join(f"{name} {value:.4g}" for name, value in line.metrics.items())
-            print(f"{line.topic}: {line.dataset}, {line.over}: {line.system}: {told}", flush=True)
+            figures = ", ".join(f"{name} {value:.4g}" for name, value in line.metrics.items())
+            print(f"{line.topic}: {line.dataset}, {line.over}: {line.system}: {figures}", flush=True)
     return 0
 
 

@@ -51,7 +51,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionScores:
     """One question: the half that its article is in, exact match and F1 at each brevity."""
 
     half: int
@@ -118,20 +118,20 @@ def bench(data: Path, settings: Settings, every: int = 1) -> Run:
         raise DataMissing(
             f"{file.name} must have questions of two articles or more, to choose on one and try on another"
         )
-    found = facts.collect(("wherefrom", "numpy", "onnxruntime"))
+    machine = facts.collect(("wherefrom", "numpy", "onnxruntime"))
     pipeline = build(settings, None)
-    asked = answered(pipeline.reader, examples, half, paced("bench", _say))
+    scored = answered(pipeline.reader, examples, half, paced("bench", _say))
     return Run(
-        facts=found,
+        facts=machine,
         date=datetime.now(UTC).date().isoformat(),
         settings=resolved(settings),
         weights=weights_of(pipeline),
         data_sha256={file.name: file_hash(file)},
         every=every,
-        questions=len(asked),
+        questions=len(scored),
         articles=len({example.article for example in examples}),
-        rows=tuple(_row(asked, place) for place in range(len(BREVITIES))),
-        chosen_on_the_other_half=chosen(asked),
+        rows=tuple(_row(scored, place) for place in range(len(BREVITIES))),
+        chosen_on_the_other_half=chosen(scored),
     )
 
 
@@ -142,21 +142,21 @@ def halves(articles: Sequence[str]) -> dict[str, int]:
 
 def answered(
     reader: Reader, examples: Sequence[Example], half: Mapping[str, int], report: Callable[[int, int], None]
-) -> list[Asked]:
+) -> list[QuestionScores]:
     """Every question over its own passages."""
-    found: list[Asked] = []
+    scored: list[QuestionScores] = []
     report(0, len(examples))
     for begin in range(0, len(examples), _BATCH):
-        some = examples[begin : begin + _BATCH]
-        hits = [[Hit(passage, 1.0) for passage in example.passages] for example in some]
-        for example, candidates in zip(some, reader.read([each.question for each in some], hits), strict=True):
-            said = [best(candidates, brevity) for brevity in BREVITIES]
-            em = {text: exact_match(text, example.answers, "1.1") for text in set(said)}
-            f1 = {text: token_f1(text, example.answers, "1.1") for text in set(said)}
+        batch = examples[begin : begin + _BATCH]
+        hits = [[Hit(passage, 1.0) for passage in example.passages] for example in batch]
+        for example, candidates in zip(batch, reader.read([each.question for each in batch], hits), strict=True):
+            answers = [best(candidates, brevity) for brevity in BREVITIES]
+            em = {text: exact_match(text, example.answers, "1.1") for text in set(answers)}
+            f1 = {text: token_f1(text, example.answers, "1.1") for text in set(answers)}
             of = half[example.article]
-            found.append(Asked(of, tuple(em[text] for text in said), tuple(f1[text] for text in said)))
-        report(len(found), len(examples))
-    return found
+            scored.append(QuestionScores(of, tuple(em[text] for text in answers), tuple(f1[text] for text in answers)))
+        report(len(scored), len(examples))
+    return scored
 
 
 def best(candidates: Sequence[Candidate], brevity: float) -> str:
@@ -166,15 +166,15 @@ def best(candidates: Sequence[Candidate], brevity: float) -> str:
     return max(candidates, key=lambda c: c.score - brevity * math.log(c.features["tokens"])).text
 
 
-def chosen(asked: Sequence[Asked]) -> Chosen:
+def chosen(questions: Sequence[QuestionScores]) -> Chosen:
     """How good a brevity is on articles that it was not chosen on."""
-    parts = [[question for question in asked if question.half == half] for half in (0, 1)]
+    parts = [[question for question in questions if question.half == half] for half in (0, 1)]
     favourites = [
         max(range(len(BREVITIES)), key=lambda place: sum(question.em[place] for question in part)) for part in parts
     ]
     places = favourites[1], favourites[0]
-    em = [question.em[places[question.half]] for question in asked]
-    f1 = [question.f1[places[question.half]] for question in asked]
+    em = [question.em[places[question.half]] for question in questions]
+    f1 = [question.f1[places[question.half]] for question in questions]
     return Chosen((BREVITIES[places[0]], BREVITIES[places[1]]), Scores(_percent(em), _percent(f1)))
 
 
@@ -194,14 +194,15 @@ def table(run: Run) -> str:
     return "\n".join(lines)
 
 
-def _row(asked: Sequence[Asked], place: int) -> Row:
-    def scores(some: Sequence[Asked]) -> Scores:
+def _row(questions: Sequence[QuestionScores], place: int) -> Row:
+    def scores(questions: Sequence[QuestionScores]) -> Scores:
         return Scores(
-            _percent([question.em[place] for question in some]), _percent([question.f1[place] for question in some])
+            _percent([question.em[place] for question in questions]),
+            _percent([question.f1[place] for question in questions]),
         )
 
-    one, two = (scores([question for question in asked if question.half == half]) for half in (0, 1))
-    return Row(BREVITIES[place], scores(asked), (one, two))
+    one, two = (scores([question for question in questions if question.half == half]) for half in (0, 1))
+    return Row(BREVITIES[place], scores(questions), (one, two))
 
 
 def _percent(values: Sequence[float]) -> float:

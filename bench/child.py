@@ -38,9 +38,9 @@ def _first(system: System, questions: list[str]) -> dict[str, Any]:
     system.load()
     loaded = time.perf_counter()
     system.open()
-    found = system.search(questions[0])
+    hits = system.search(questions[0])
     done = time.perf_counter()
-    if not found:
+    if not hits:
         raise RuntimeError(f"nothing was found for {questions[0]!r}")
     return {"import_seconds": loaded - begun, "open_seconds": done - loaded}
 
@@ -53,14 +53,14 @@ def _search(system: System, questions: list[str]) -> dict[str, Any]:
         system.search(question)
     wall: list[float] = []
     cpu: list[float] = []
-    found: list[list[int | str]] = []
+    all_hits: list[list[int | str]] = []
     for question in questions:
         begun, cpu_begun = time.perf_counter(), time.process_time()
         hits = system.search(question)
         cpu.append(time.process_time() - cpu_begun)
         wall.append(time.perf_counter() - begun)
-        found.append(hits)
-    return {"wall_seconds": wall, "cpu_seconds": cpu, "found": found}
+        all_hits.append(hits)
+    return {"wall_seconds": wall, "cpu_seconds": cpu, "hits": all_hits}
 
 
 _TASKS = {"build": _build, "first": _first, "search": _search}

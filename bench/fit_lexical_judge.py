@@ -68,7 +68,7 @@ def labelled(file: Path, articles: int) -> Labelled:
         chosen = json.load(handle)["data"]
     chance.shuffle(chosen)
     documents: list[Document] = []
-    asked: list[tuple[Question, bool]] = []
+    questions: list[tuple[Question, bool]] = []
     for number, article in enumerate(chosen[:articles]):
         far_off = number % 5 == 0
         for place, paragraph in enumerate(article["paragraphs"]):
@@ -76,18 +76,18 @@ def labelled(file: Path, articles: int) -> Labelled:
             if kept:
                 title = article["title"].replace("_", " ")
                 documents.append(Document(f"{article['title']}:{place}", paragraph["context"], title))
-            asked += [(Question(str(entry["id"]), entry["question"]), kept) for entry in paragraph["qas"]]
-    asked = chance.sample(asked, min(QUESTIONS, len(asked)))
+            questions += [(Question(str(entry["id"]), entry["question"]), kept) for entry in paragraph["qas"]]
+    questions = chance.sample(questions, min(QUESTIONS, len(questions)))
     judge = LexicalJudge("english")
     rows: list[tuple[float, ...]] = []
     labels: list[float] = []
     with tempfile.TemporaryDirectory() as work, Library(work) as library:
         library.put(documents)
-        traces = library.pipeline().ask_many([question for question, _ in asked], "short")
-        for trace, (question, answerable) in zip(traces, asked, strict=True):
-            found = judge.features(question, trace.hits, trace.candidates)
-            if found is not None:
-                rows.append(found)
+        traces = library.pipeline().ask_many([question for question, _ in questions], "short")
+        for trace, (question, answerable) in zip(traces, questions, strict=True):
+            row = judge.features(question, trace.hits, trace.candidates)
+            if row is not None:
+                rows.append(row)
                 labels.append(float(answerable))
     return Labelled(np.array(rows), np.array(labels))
 

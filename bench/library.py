@@ -36,11 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def bench(plan: Plan, work: Path) -> Run:
     """Prepare the passages, measure every system, clean up."""
     source = corpus.find_source()
-    found = facts.collect()
+    machine = facts.collect()
     work.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=work)).resolve()  # its own: two runs at a time do not meet
     try:
-        return _Bench(plan, folder).run(source, found)
+        return _Bench(plan, folder).run(source, machine)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -53,7 +53,7 @@ class _Bench:
         self._work = work
         self._begun = time.perf_counter()
 
-    def run(self, source: corpus.Source, found: facts.Facts) -> Run:
+    def run(self, source: corpus.Source, machine: facts.Facts) -> Run:
         plan = self._plan
         self._say(f"preparing {plan.passages:,} passages of Wikipedia and those of SQuAD")
         prepared = corpus.prepare(source, self._work, plan.passages, plan.questions)
@@ -64,7 +64,7 @@ class _Bench:
         self._say("wherefrom --help")
         return Run(
             plan=plan,
-            facts=found,
+            facts=machine,
             date=datetime.now(UTC).date().isoformat(),
             passages=len(prepared.ids),
             documents=prepared.documents,
@@ -102,11 +102,11 @@ class _Bench:
 
     def _search(self, name: str, prepared: corpus.Corpus) -> Search:
         count = len(prepared.questions)
-        some = min(self._plan.fts5_questions, count) if name == "fts5" else count
-        asked = [place * count // some for place in range(some)]
-        self._say(f"{name}: {some:,} questions")
-        questions = tuple(prepared.questions[place].text for place in asked)
-        search = measure.search(Job("search", name, str(self._work), self._plan.k, questions), asked)
+        wanted = min(self._plan.fts5_questions, count) if name == "fts5" else count
+        places = [place * count // wanted for place in range(wanted)]
+        self._say(f"{name}: {wanted:,} questions")
+        questions = tuple(prepared.questions[place].text for place in places)
+        search = measure.search(Job("search", name, str(self._work), self._plan.k, questions), places)
         self._say(f"{name}: p50 {measure.percentile(search.cpu_seconds, 50) * 1000:.2f} ms CPU")
         return search
 
@@ -117,9 +117,9 @@ class _Bench:
 def _quality(search: Search, prepared: corpus.Corpus) -> Quality:
     """Where the first gold passage of each question was found."""
     places: list[int] = []
-    for place, found in zip(search.asked, search.found, strict=True):
+    for place, hits in zip(search.asked, search.hits, strict=True):
         gold = prepared.questions[place].gold
-        ids = [prepared.ids[hit] if isinstance(hit, int) else hit for hit in found]
+        ids = [prepared.ids[hit] if isinstance(hit, int) else hit for hit in hits]
         places.append(next((rank for rank, id in enumerate(ids, start=1) if id in gold), 0))
     return Quality(tuple(places))
 

@@ -71,7 +71,7 @@ class Search:
     asked: tuple[int, ...]
     cpu_seconds: tuple[float, ...]
     wall_seconds: tuple[float, ...]
-    found: tuple[tuple[int | str, ...], ...]
+    hits: tuple[tuple[int | str, ...], ...]
     memory: Peak
 
 
@@ -100,13 +100,13 @@ def first_search(job: Job, repeats: int) -> FirstSearch:
     return FirstSearch(tuple(imports), tuple(opens), tuple(processes))
 
 
-def search(job: Job, asked: Sequence[int]) -> Search:
+def search(job: Job, places: Sequence[int]) -> Search:
     result, memory = _run(job)
     return Search(
-        asked=tuple(asked),
+        asked=tuple(places),
         cpu_seconds=tuple(round(seconds, 6) for seconds in result["cpu_seconds"]),
         wall_seconds=tuple(round(seconds, 6) for seconds in result["wall_seconds"]),
-        found=tuple(tuple(found) for found in result["found"]),
+        hits=tuple(tuple(hits) for hits in result["hits"]),
         memory=memory,
     )
 
@@ -167,8 +167,8 @@ def child(
                 process.kill()
                 process.wait()
     if process.returncode:
-        said = error_file.read_text(encoding="utf-8", errors="replace")[-2000:]
-        raise MeasureFailed(f"{job['system']}: {job['task']} failed:\n{said}")
+        message = error_file.read_text(encoding="utf-8", errors="replace")[-2000:]
+        raise MeasureFailed(f"{job['system']}: {job['task']} failed:\n{message}")
     result: dict[str, Any] = json.loads(result_file.read_text(encoding="utf-8"))
     return result, Peak(max(sampled.total, result["high_water_bytes"]), sampled.mapped)
 

@@ -26,7 +26,7 @@ from wherefrom.metrics.meteor import meteor
 from wherefrom.metrics.ranking import average_precision, mean_over, ndcg_at, ranked_run
 from wherefrom.metrics.rouge import RougeOptions, rouge, rouge_l_marco
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 ROOT = Path(__file__).parents[1]
 WORK = ROOT / "bench" / "work"
@@ -93,7 +93,7 @@ class Material:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     material = make_material(options.answers, options.seed)
-    some = material.first(min(options.beside, options.answers))
+    sample = material.first(min(options.beside, options.answers))
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     run = Run(
         date=datetime.now(UTC).date().isoformat(),
@@ -108,13 +108,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         answers=options.answers,
         texts_sha256=_digest(material),
         steps=score_all(material),
-        beside=[*rouge_score(some), *coco_caption(some), sacrebleu(some), nltk_meteor(some), trec_eval(options.seed)],
+        beside=[
+            *rouge_score(sample),
+            *coco_caption(sample),
+            sacrebleu(sample),
+            nltk_meteor(sample),
+            trec_eval(options.seed),
+        ],
     )
     text = markdown(run)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(text, encoding="utf-8")
-    found = asdict(run) | {"ratios": {f"{row.name} / {row.peer}": row.ratio for row in run.beside}}
-    options.out.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    written = asdict(run) | {"ratios": {f"{row.name} / {row.peer}": row.ratio for row in run.beside}}
+    options.out.with_suffix(".json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
     print(text)
     return 0
 
@@ -127,8 +133,8 @@ def make_material(count: int, seed: int) -> Material:
     predictions, references = [], []
     for _ in range(count):
         group = [random.choices(words, k=random.randint(5, 20)) for _ in range(random.randint(1, 3))]
-        said = [word if random.random() < 0.7 else random.choice(words) for word in group[0]]
-        predictions.append(" ".join(said))
+        words_said = [word if random.random() < 0.7 else random.choice(words) for word in group[0]]
+        predictions.append(" ".join(words_said))
         references.append([" ".join(text) for text in group])
     return Material(predictions, references)
 
@@ -137,16 +143,16 @@ def score_all(material: Material) -> list[Step]:
     """Every metric in turn, on one core; texts are cut once, as an evaluation cuts them."""
     _forget()
     pairs = list(zip(material.predictions, material.references, strict=True))
-    em, em_seconds = _timed(lambda: [answers.exact_match(said, golds) for said, golds in pairs])
-    f1, f1_seconds = _timed(lambda: [answers.token_f1(said, golds) for said, golds in pairs])
+    em, em_seconds = _timed(lambda: [answers.exact_match(predicted, golds) for predicted, golds in pairs])
+    f1, f1_seconds = _timed(lambda: [answers.token_f1(predicted, golds) for predicted, golds in pairs])
     cut, cut_seconds = _timed(lambda: _cut(material))
-    rouge_l, rouge_seconds = _timed(lambda: [rouge_l_marco(said, wanted).f for said, wanted in cut])
-    said_all, wanted_all = [said for said, _ in cut], [wanted for _, wanted in cut]
-    bleu, bleu_seconds = _timed(lambda: corpus_bleu(said_all, wanted_all, smoothing="coco"))
+    rouge_l, rouge_seconds = _timed(lambda: [rouge_l_marco(predicted, wanted).f for predicted, wanted in cut])
+    all_predicted, all_wanted = [predicted for predicted, _ in cut], [wanted for _, wanted in cut]
+    bleu, bleu_seconds = _timed(lambda: corpus_bleu(all_predicted, all_wanted, smoothing="coco"))
     return [
         Step("EM", em_seconds, f"{sum(em) / len(em):.4f}"),
         Step("token F1", f1_seconds, f"{sum(f1) / len(f1):.4f}"),
-        Step("MS MARCO tokens", cut_seconds, f"{sum(map(len, said_all)):,} in answers"),
+        Step("MS MARCO tokens", cut_seconds, f"{sum(map(len, all_predicted)):,} in answers"),
         Step("ROUGE-L, β = 1.2", rouge_seconds, f"{sum(rouge_l) / len(rouge_l):.4f}"),
         Step("BLEU-1 to BLEU-4", bleu_seconds, " ".join(f"{score:.4f}" for score in bleu)),
     ]
@@ -156,21 +162,23 @@ def rouge_score(material: Material) -> list[Beside]:
     """ROUGE-L from texts, cutting and stemming included, one reference each."""
     from rouge_score.rouge_scorer import RougeScorer
 
-    found = []
-    pairs = [(said, wanted[0]) for said, wanted in zip(material.predictions, material.references, strict=True)]
+    rows = []
+    pairs = [
+        (predicted, wanted[0]) for predicted, wanted in zip(material.predictions, material.references, strict=True)
+    ]
     for stemmed in (False, True):
         peer = RougeScorer(["rougeL"], use_stemmer=stemmed)
         options = RougeOptions(stems="nltk" if stemmed else None)
 
         def ours(options: RougeOptions = options) -> list[float]:
-            return [rouge(said, [wanted], ("L",), options)["L"].f for said, wanted in pairs]
+            return [rouge(predicted, [wanted], ("L",), options)["L"].f for predicted, wanted in pairs]
 
         def theirs(peer: Any = peer) -> list[float]:
-            return [peer.score(wanted, said)["rougeL"].fmeasure for said, wanted in pairs]
+            return [peer.score(wanted, predicted)["rougeL"].fmeasure for predicted, wanted in pairs]
 
         name = f"ROUGE-L from texts, stemming {'on' if stemmed else 'off'}"
-        found.append(_beside(name, "rouge-score", len(pairs), ours, theirs))
-    return found
+        rows.append(_beside(name, "rouge-score", len(pairs), ours, theirs))
+    return rows
 
 
 def coco_caption(material: Material) -> list[Beside]:
@@ -179,13 +187,13 @@ def coco_caption(material: Material) -> list[Beside]:
     from pycocoevalcap.rouge.rouge import Rouge
 
     cut = _cut(material)
-    joined = [(" ".join(said), [" ".join(text) for text in wanted]) for said, wanted in cut]
+    joined = [(" ".join(predicted), [" ".join(text) for text in wanted]) for predicted, wanted in cut]
     peer = Rouge()
 
     def their_bleu() -> list[float]:
         scorer = BleuScorer(n=4)
-        for said, wanted in joined:
-            scorer += (said, wanted)
+        for predicted, wanted in joined:
+            scorer += (predicted, wanted)
         scores: list[float] = scorer.compute_score(option="closest")[0]
         return scores
 
@@ -194,14 +202,14 @@ def coco_caption(material: Material) -> list[Beside]:
             "ROUGE-L, β = 1.2",
             "pycocoevalcap",
             len(cut),
-            lambda: [rouge_l_marco(said, wanted).f for said, wanted in cut],
-            lambda: [peer.calc_score([said], wanted) for said, wanted in joined],
+            lambda: [rouge_l_marco(predicted, wanted).f for predicted, wanted in cut],
+            lambda: [peer.calc_score([predicted], wanted) for predicted, wanted in joined],
         ),
         _beside(
             "BLEU-1 to BLEU-4",
             "pycocoevalcap",
             len(cut),
-            lambda: corpus_bleu([said for said, _ in cut], [wanted for _, wanted in cut], smoothing="coco"),
+            lambda: corpus_bleu([predicted for predicted, _ in cut], [wanted for _, wanted in cut], smoothing="coco"),
             their_bleu,
         ),
     ]
@@ -212,14 +220,14 @@ def sacrebleu(material: Material) -> Beside:
     from sacrebleu.metrics.bleu import BLEU
 
     cut = _cut(material)
-    said, wanted = [" ".join(text) for text, _ in cut], [" ".join(group[0]) for _, group in cut]
+    predicted, wanted = [" ".join(text) for text, _ in cut], [" ".join(group[0]) for _, group in cut]
     peer = BLEU(tokenize="none", smooth_method="none", force=True)
     return _beside(
         "BLEU-4",
         "sacrebleu",
         len(cut),
         lambda: corpus_bleu([text for text, _ in cut], [group[:1] for _, group in cut])[3:],
-        lambda: [peer.corpus_score(said, [wanted]).score / 100],
+        lambda: [peer.corpus_score(predicted, [wanted]).score / 100],
     )
 
 
@@ -232,8 +240,8 @@ def nltk_meteor(material: Material) -> Beside:
         "METEOR, no synonyms",
         "nltk",
         len(cut),
-        lambda: [meteor(said, wanted) for said, wanted in cut],
-        lambda: [meteor_score(wanted, said, wordnet=_NoWordNet()) for said, wanted in cut],
+        lambda: [meteor(predicted, wanted) for predicted, wanted in cut],
+        lambda: [meteor_score(wanted, predicted, wordnet=_NoWordNet()) for predicted, wanted in cut],
     )
 
 
@@ -253,8 +261,10 @@ def trec_eval(seed: int, questions: int = 2000, listed: int = 100) -> Beside:
         return [mean_over(rankings, average_precision), mean_over(rankings, lambda ranking: ndcg_at(ranking, 10))]
 
     def theirs() -> list[float]:
-        found = RelevanceEvaluator(judged, {"map", "ndcg_cut.10"}).evaluate(runs)
-        return [sum(scores[name] for scores in found.values()) / len(found) for name in ("map", "ndcg_cut_10")]
+        by_question = RelevanceEvaluator(judged, {"map", "ndcg_cut.10"}).evaluate(runs)
+        return [
+            sum(scores[name] for scores in by_question.values()) / len(by_question) for name in ("map", "ndcg_cut_10")
+        ]
 
     return _beside(f"MAP and nDCG@10 of lists of {listed}", "pytrec-eval-terrier", questions, ours, theirs)
 
@@ -327,18 +337,18 @@ def _beside(
     seconds, peer_seconds = [], []
     for _ in range(times):
         _forget()
-        found, took = _timed(ours)
+        scores, took = _timed(ours)
         expected, peer_took = _timed(theirs)
         seconds.append(took)
         peer_seconds.append(peer_took)
-    apart = max(abs(left - right) for left, right in zip(found, expected, strict=True))
+    apart = max(abs(left - right) for left, right in zip(scores, expected, strict=True))
     return Beside(name, peer, items, median(seconds), median(peer_seconds), apart)
 
 
-def _timed(work: Callable[[], Found]) -> tuple[Found, float]:
+def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
     begun = time.process_time()
-    found = work()
-    return found, time.process_time() - begun
+    result = work()
+    return result, time.process_time() - begun
 
 
 def _forget() -> None:
@@ -351,8 +361,8 @@ def _forget() -> None:
 
 def _cut(material: Material) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
     return [
-        (tokens.marco_tokens(said), [tokens.marco_tokens(text) for text in wanted])
-        for said, wanted in zip(material.predictions, material.references, strict=True)
+        (tokens.marco_tokens(predicted), [tokens.marco_tokens(text) for text in wanted])
+        for predicted, wanted in zip(material.predictions, material.references, strict=True)
     ]
 
 

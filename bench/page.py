@@ -72,7 +72,7 @@ def grouped(lines: Iterable[RunLine]) -> list[list[RunLine]]:
     """The lines of each table, baselines last; tables in the order of their first lines."""
     groups: dict[tuple[str, str, str], list[RunLine]] = {}
     for line in lines:
-        groups.setdefault(line.asked, []).append(line)
+        groups.setdefault(line.table_key, []).append(line)
     return [sorted(group, key=lambda line: line.baseline) for group in groups.values()]
 
 
@@ -92,10 +92,10 @@ def table_of(lines: Sequence[RunLine], topic: Topic, metrics: Mapping[str, tuple
             [name, *([f"{line.n:,}" if line.n else ""] if topic.quality else []), *cells, *([line.note] * noted)]
         )
     bars = ["---", *("--:" for _ in head[1 : len(head) - noted]), *(["---"] * noted)]
-    return "\n".join([f"**{_asked(lines[0])}**\n", _bar(head), _bar(bars), *(_bar(row) for row in rows), ""])
+    return "\n".join([f"**{_title_of(lines[0])}**\n", _bar(head), _bar(bars), *(_bar(row) for row in rows), ""])
 
 
-def _asked(line: RunLine) -> str:
+def _title_of(line: RunLine) -> str:
     """`squad/valid: the gold paragraph`."""
     joint = " " if " " in line.split else "/"
     data = joint.join(part for part in (line.dataset, line.split) if part)
@@ -143,7 +143,7 @@ def _paper_table(rows: Sequence[compare.Comparison]) -> str:
 def checked(runs: Path = RUNS) -> list[str]:
     """Tables with figures of quality and no baseline, in words; none where all is well."""
     return [
-        f"{topic.name}: {', '.join(group[0].asked)} has no baseline"
+        f"{topic.name}: {', '.join(group[0].table_key)} has no baseline"
         for topic in tables(runs).topic
         for group in grouped(read(topic.name, runs))
         if topic.quality and not any(line.baseline for line in group)

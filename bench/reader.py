@@ -17,7 +17,7 @@ from typing import Any
 from bench import corpus, facts, measure
 from bench.measure import Peak
 from bench.reader_child import Job, System, Task
-from bench.reader_report import Asked, Level, Network, Plan, Run, Ten, as_json, markdown, verdicts
+from bench.reader_report import AnswerTimes, Level, Network, Plan, Run, Ten, as_json, markdown, verdicts
 from bench.report import Verdict
 from bench.running import answering_options, exit_code, rounded, write
 from wherefrom.runtime.weights import Weights
@@ -43,11 +43,11 @@ def bench(plan: Plan, work: Path, weights: str, torch_weights: Path | None, libr
     source = corpus.find_source()
     folder = Weights.named(weights).file("model.onnx").parent
     Weights(folder).file("judge.json")
-    found = facts.collect(PACKAGES)
+    machine = facts.collect(PACKAGES)
     work.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(dir=work)).resolve()  # its own: two runs at a time do not meet
     try:
-        return _Bench(plan, place, folder.resolve(), torch_weights).run(source, found, library)
+        return _Bench(plan, place, folder.resolve(), torch_weights).run(source, machine, library)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
@@ -63,19 +63,19 @@ class _Bench:
         self._library = work / "wherefrom"
         self._begun = time.perf_counter()
 
-    def run(self, source: corpus.Source, found: facts.Facts, library: Path | None) -> Run:
+    def run(self, source: corpus.Source, machine: facts.Facts, library: Path | None) -> Run:
         plan = self._plan
         hashes = self._prepare(source, library)
         questions, squad = corpus.squad_questions(source, plan.all_questions)
-        asked = list(questions)
-        networks = self._networks(asked)
-        ten = self._ten(asked)
-        first, whole = self._asked(asked[: plan.asked_questions])
-        levels = self._levels(asked[plan.asked_questions :])
+        texts = list(questions)
+        networks = self._networks(texts)
+        ten = self._ten(texts)
+        first, whole = self._answer_times(texts[: plan.asked_questions])
+        levels = self._levels(texts[plan.asked_questions :])
         counts = tomllib.loads((self._library / "library.toml").read_text(encoding="utf-8"))
         return Run(
             plan=plan,
-            facts=found,
+            facts=machine,
             date=datetime.now(UTC).date().isoformat(),
             passages=counts["passages"],
             documents=counts["documents"],
@@ -128,7 +128,7 @@ class _Bench:
             same_best_span=result["same_best_span"] if self._torch_weights else None,
         )
 
-    def _asked(self, questions: Sequence[str]) -> tuple[dict[str, tuple[float, ...]], dict[str, Asked]]:
+    def _answer_times(self, questions: Sequence[str]) -> tuple[dict[str, tuple[float, ...]], dict[str, AnswerTimes]]:
         """Whole answers, and the first of a process; the systems take turns, a few questions at a time."""
         plan = self._plan
         first: dict[str, list[float]] = {name: [] for name in ASKED_SYSTEMS}
@@ -138,20 +138,20 @@ class _Bench:
         for number in range(plan.rounds):
             for system in ASKED_SYSTEMS:
                 self._say(f"{system}: first answer, then {share - 2} more, round {number + 1} of {plan.rounds}")
-                some = questions[number * share : (number + 1) * share]
+                part = questions[number * share : (number + 1) * share]
                 begun = time.perf_counter()
-                self._child("first", system, some[:1], watch=False)
+                self._child("first", system, part[:1], watch=False)
                 first[system].append(round(time.perf_counter() - begun, 6))
-                result, peak = self._child("ask", system, some)
+                result, peak = self._child("ask", system, part)
                 times[system] += result["times"]
                 peaks[system] = max(peaks[system], peak, key=lambda peak: peak.total)
         stages = {
-            system: {stage: rounded([taken[stage] for taken in asked]) for stage in asked[0]}
-            for system, asked in times.items()
+            system: {stage: rounded([taken[stage] for taken in answers]) for stage in answers[0]}
+            for system, answers in times.items()
         }
         return (
             {system: tuple(seconds) for system, seconds in first.items()},
-            {system: Asked(stages[system], peaks[system]) for system in ASKED_SYSTEMS},
+            {system: AnswerTimes(stages[system], peaks[system]) for system in ASKED_SYSTEMS},
         )
 
     def _levels(self, questions: Sequence[str]) -> tuple[Level, ...]:

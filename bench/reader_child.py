@@ -53,8 +53,8 @@ class Job:
 
 
 def main(job_file: Path) -> None:
-    given = json.loads(job_file.read_text(encoding="utf-8"))
-    job = Job(**given | {"questions": tuple(given["questions"]), "levels": tuple(given["levels"])})
+    fields = json.loads(job_file.read_text(encoding="utf-8"))
+    job = Job(**fields | {"questions": tuple(fields["questions"]), "levels": tuple(fields["levels"])})
     result = _TASKS[job.task](job)
     result["high_water_bytes"] = high_water()
     job_file.with_suffix(".result").write_text(json.dumps(result), encoding="utf-8")
@@ -94,10 +94,10 @@ def _torch_session(job: Job) -> ReaderSession:
 
         def _run(self, batch: Sequence[_Window]) -> dict[str, Any]:
             torch.set_num_threads(job.threads)  # here, because OpenMP keeps it for each thread
-            given = {name: torch.from_numpy(array) for name, array in self._inputs(batch).items()}
+            inputs = {name: torch.from_numpy(array) for name, array in self._inputs(batch).items()}
             with torch.inference_mode():
-                found = network(**given)
-            return {name: getattr(found, name).numpy() for name in ReaderOutput._fields}
+                outputs = network(**inputs)
+            return {name: getattr(outputs, name).numpy() for name in ReaderOutput._fields}
 
     return TorchSession(Weights(Path(job.weights)), threads=1)
 
@@ -156,14 +156,14 @@ def _weights(job: Job) -> dict[str, Any]:
 def _ten(job: Job) -> dict[str, Any]:
     """Rank, read and judge ten passages with each system in turn, question by question, in changing order."""
     order: list[System] = ["int8", "onnx", "torch"]
-    asked = list(_ten_passages(job))
+    questions = list(_ten_passages(job))
     sessions = {system: session(job, system) for system in order}
     for opened in sessions.values():  # a question that is not counted
-        _rank_read_judge(opened, asked[0][0], asked[0][1][:2])
+        _rank_read_judge(opened, questions[0][0], questions[0][1][:2])
     times: dict[str, dict[str, list[float]]] = {system: {"wall": [], "cpu": []} for system in order}
     best: dict[str, list[tuple[str, int, int] | None]] = {system: [] for system in order}
     differences = _Differences()
-    for question, hits in asked:
+    for question, hits in questions:
         for system in order:
             begun, cpu_begun = time.perf_counter(), time.process_time()
             candidates = _rank_read_judge(sessions[system], question, hits)
@@ -177,9 +177,9 @@ def _ten(job: Job) -> dict[str, Any]:
         (ours,), (theirs,) = (sessions[name].read([question.text], passages) for name in ("int8", "onnx"))
         differences.add(ours, theirs)
     return {
-        "question_tokens": [_length(sessions["int8"].weights.tokenizer, question.text) for question, _ in asked],
+        "question_tokens": [_length(sessions["int8"].weights.tokenizer, question.text) for question, _ in questions],
         "times": times,
-        "differences": differences.found(),
+        "differences": differences.summary(),
         "same_best_span": sum(a == b for a, b in zip(best["int8"], best["onnx"], strict=True)),
         "torch_same_best_span": sum(a == b for a, b in zip(best["torch"], best["onnx"], strict=True)),
     }
@@ -211,10 +211,10 @@ def _ten_passages(job: Job) -> Iterator[tuple[Question, list[Hit]]]:
     with Library(job.library) as library:
         nearest = sorted(job.questions, key=lambda text: abs(_length(tokenizer, text) - job.question_tokens))
         for number, question in enumerate(nearest[: job.asked]):
-            found = library.search(question, k=4 * job.passages).hits
-            if not found:
+            nearest_hits = library.search(question, k=4 * job.passages).hits
+            if not nearest_hits:
                 continue
-            text = "\n".join(hit.passage.text for hit in found)
+            text = "\n".join(hit.passage.text for hit in nearest_hits)
             while len(offsets := tokenizer.encode(text, add_special_tokens=False).offsets) < job.passages * job.tokens:
                 text = f"{text}\n{text}"  # a small library finds little
             cuts = [
@@ -242,7 +242,7 @@ class _Differences:
             self._apart["start"] += abs(one.start - other.start).tolist()
             self._apart["end"] += abs(one.end - other.end).tolist()
 
-    def found(self) -> dict[str, dict[str, float]]:
+    def summary(self) -> dict[str, dict[str, float]]:
         return {name: {"mean": sum(apart) / len(apart), "max": max(apart)} for name, apart in self._apart.items()}
 
 

@@ -67,7 +67,7 @@ class Ten:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnswerTimes:
     """Whole answers: seconds a question, by stage."""
 
     seconds: Mapping[str, tuple[float, ...]]
@@ -103,7 +103,7 @@ class Run:
     networks: Mapping[str, Network]
     ten: Ten
     first: Mapping[str, tuple[float, ...]]  # seconds of a whole process that answers one question
-    asked: Mapping[str, Asked]
+    asked: Mapping[str, AnswerTimes]
     levels: tuple[Level, ...]
 
 
@@ -135,7 +135,7 @@ def markdown(run: Run) -> str:
     parts = [
         _head(run),
         _ten(run),
-        _asked(run),
+        _whole_answers(run),
         _load(run),
         _weights(run),
         verdict_table(verdicts(run), run.passages, TARGET_PASSAGES),
@@ -145,8 +145,8 @@ def markdown(run: Run) -> str:
 
 
 def _head(run: Run) -> list[str]:
-    given = run.torch_weights_sha256 is not None
-    same = "with the same weights" if given else "with random weights of the same shape, because none were given"
+    with_weights = run.torch_weights_sha256 is not None
+    same = "with the same weights" if with_weights else "with random weights of the same shape, because none were given"
     return [
         "# The reader network, and a whole answer",
         "",
@@ -176,7 +176,7 @@ def _ten(run: Run) -> list[str]:
     return lines
 
 
-def _asked(run: Run) -> list[str]:
+def _whole_answers(run: Run) -> list[str]:
     lines = [
         "",
         "## A whole short answer",
@@ -221,8 +221,8 @@ def _load(run: Run) -> list[str]:
         lines.append(row([*cells, *(milliseconds(percentile(level.seconds, percent)) for percent in (50, 95))]))
     slowest = min(run.levels, key=lambda level: level.rate)
     stalls = slowest.rate < 0.9 * run.levels[0].rate
-    said = f"It stalls: {slowest.threads} threads get less done than one." if stalls else "No level stalls."
-    return [*lines, "", f"{said} Waiting grows with the queue, because the same cores do all the work."]
+    verdict = f"It stalls: {slowest.threads} threads get less done than one." if stalls else "No level stalls."
+    return [*lines, "", f"{verdict} Waiting grows with the queue, because the same cores do all the work."]
 
 
 def _weights(run: Run) -> list[str]:

@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fresh = REPORTS[kind](report)
     record(fresh, options.runs)
     for line in fresh:
-        print(f"{line.topic}: {line.system}, {', '.join(part for part in line.asked if part)}")
+        print(f"{line.topic}: {line.system}, {', '.join(part for part in line.table_key if part)}")
     return 0
 
 
@@ -112,8 +112,8 @@ def _taken(report: Report, take: str) -> tuple[str, float]:
     return name, float(value) * float(factor or 1)
 
 
-def _line(options: argparse.Namespace, **given: Any) -> RunLine:
-    given["date"] = given["date"] or datetime.now(UTC).date().isoformat()
+def _line(options: argparse.Namespace, **fields: Any) -> RunLine:
+    fields["date"] = fields["date"] or datetime.now(UTC).date().isoformat()
     return RunLine(
         topic=options.topic,
         system=options.system,
@@ -123,7 +123,7 @@ def _line(options: argparse.Namespace, **given: Any) -> RunLine:
         seed=options.seed,
         command=options.command,
         note=options.note,
-        **given,
+        **fields,
     )
 
 
@@ -190,11 +190,11 @@ def reader_lines(report: Report) -> list[RunLine]:
             "p90_ms": _ms(seconds, 90),
             "cpu_ms": _ms(report["ten"]["cpu_seconds"][name]),
         }
-        given = f"{plan['passages_read']} passages of {plan['passage_tokens']} tokens ranked and read"
-        lines.append(_of_report(report, "speed", _NETWORKS[name], given, len(seconds), metrics, "reader"))
-    for name, asked in report["asked"].items():
+        over_passages = f"{plan['passages_read']} passages of {plan['passage_tokens']} tokens ranked and read"
+        lines.append(_of_report(report, "speed", _NETWORKS[name], over_passages, len(seconds), metrics, "reader"))
+    for name, times in report["asked"].items():
         lines.append(
-            _answering(report, _NETWORKS[name], over, asked, "reader", {"first_s": median(report["first"][name])})
+            _answering(report, _NETWORKS[name], over, times, "reader", {"first_s": median(report["first"][name])})
         )
     for name, network in report["networks"].items():
         sizes = {"file_mb": network["file_bytes"] / 1e6} if network["file_bytes"] else {}
@@ -219,7 +219,7 @@ def writer_lines(report: Report) -> list[RunLine]:
         lines.append(_of_report(report, "speed", _NETWORKS[written["system"]], over, len(seconds), metrics, "writer"))
     over = f"a whole answer in a sentence over {report['passages']:,} passages"
     kinds = {"masque": "wherefrom, written", "verbatim": "quoted instead of written"}
-    lines += [_answering(report, kinds[asked["kind"]], over, asked, "writer", {}) for asked in report["asked"]]
+    lines += [_answering(report, kinds[times["kind"]], over, times, "writer", {}) for times in report["asked"]]
     size = {"file_mb": report["weights_bytes"] / 1e6}
     return [*lines, _of_report(report, "size", f"writer: {_NETWORKS['int8']}", _SHIPPED, 1, size, "writer", False)]
 
@@ -286,14 +286,14 @@ REPORTS: dict[str, Callable[[Report], list[RunLine]]] = {
 }
 
 
-def _answering(report: Report, system: str, over: str, asked: Report, bench: str, more: Report) -> RunLine:
+def _answering(report: Report, system: str, over: str, times: Report, bench: str, more: Report) -> RunLine:
     """A whole answer, with the stages it spends its time in."""
-    seconds = asked["seconds"]
+    seconds = times["seconds"]
     metrics = {
         "p50_ms": _ms(seconds["whole"]),
         "p90_ms": _ms(seconds["whole"], 90),
         "cpu_ms": _ms(seconds["whole, CPU"]),
-        "memory_mb": asked["memory"]["total"] / 1e6,
+        "memory_mb": times["memory"]["total"] / 1e6,
         **more,
     }
     return _of_report(report, "speed", system, over, len(seconds["whole"]), metrics, bench)

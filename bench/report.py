@@ -141,10 +141,10 @@ def _p50_ratio(one: Search, other: Search) -> float:
     return percentile(_on(one, one.cpu_seconds, other.asked), 50) / percentile(other.cpu_seconds, 50)
 
 
-def _on(search: Search, values: Sequence[_Value], asked: Sequence[int]) -> list[_Value]:
-    """Of the values for all questions of a search, those for the questions `asked`."""
+def _on(search: Search, values: Sequence[_Value], places: Sequence[int]) -> list[_Value]:
+    """Of the values for all questions of a search, those for the questions at these places."""
     at = dict(zip(search.asked, values, strict=True))
-    return [at[place] for place in asked]
+    return [at[place] for place in places]
 
 
 # --------------------------------------------------------------------------------------------------- JSON
@@ -156,7 +156,7 @@ def as_json(run: Run) -> dict[str, Any]:
     value["seed"] = None  # nothing is drawn at random: every n-th question, files in order of their names
     value["verdicts"] = [asdict(verdict) for verdict in verdicts(run)]
     for search in (value["index_search"], *(measured["search"] for measured in value["systems"].values())):
-        del search["found"]
+        del search["hits"]
     return value
 
 
@@ -213,7 +213,7 @@ def markdown(run: Run) -> str:
 
 
 def _head(run: Run) -> list[str]:
-    asked, short = run.plan.passages, run.wikipedia_passages < run.plan.passages
+    wanted, short = run.plan.passages, run.wikipedia_passages < run.plan.passages
     return [
         f"# The library on {run.passages:,} passages",
         "",
@@ -221,7 +221,7 @@ def _head(run: Run) -> list[str]:
         f"({run.documents:,} documents), {len(run.index_search.asked):,} questions, best {run.plan.k}. "
         "The same passages and questions for every system, in one run, each measurement in a process of its own. "
         "× is a system's number divided by wherefrom's.",
-        *([f"The data has fewer passages than the {asked:,} that were asked for."] if short else []),
+        *([f"The data has fewer passages than the {wanted:,} that were asked for."] if short else []),
         "",
     ]
 

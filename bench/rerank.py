@@ -70,7 +70,7 @@ def bench(file: Path, weights: Weights, tagger: Weights, count: int) -> Run:
             f"{file} holds {len(lines)} questions with {CANDIDATES} candidates; more than {_WARM} are needed, make it "
             "with `wherefrom train rankqa --stage candidates`"
         )
-    found = facts.collect(("wherefrom", "numpy"))
+    machine = facts.collect(("wherefrom", "numpy"))
     tags = Tagger(tagger)
     rankqa = RankQAReranker(weights, tags, str(weights.settings["reader"]))
     tagged = "tags" in weights.settings["groups"]
@@ -81,7 +81,7 @@ def bench(file: Path, weights: Weights, tagger: Weights, count: int) -> Run:
     if tagged:
         ways["rankqa, its tags alone"] = lambda _, candidates: spans_marked(candidates, tags)
     return Run(
-        facts=found,
+        facts=machine,
         date=datetime.now(UTC).date().isoformat(),
         questions=len(lines) - _WARM,
         candidates=CANDIDATES,

@@ -44,14 +44,14 @@ class RunLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     files: Mapping[str, str] = {}  # data and weights by name, each with its sha256
 
     @property
-    def asked(self) -> tuple[str, str, str]:
+    def table_key(self) -> tuple[str, str, str]:
         """Lines that agree in this are rows of one table."""
         return self.dataset, self.split, self.over
 
     @property
     def key(self) -> tuple[str, ...]:
         """There is one line of each."""
-        return self.topic, *self.asked, self.system
+        return self.topic, *self.table_key, self.system
 
 
 def read(topic: str, runs: Path = RUNS) -> list[RunLine]:
@@ -69,7 +69,7 @@ def read(topic: str, runs: Path = RUNS) -> list[RunLine]:
         if not line.metrics:
             raise RunFault(f"{where}: has no metrics")
         if line.key in lines:
-            raise RunFault(f"{where}: a second line of {line.system} on {', '.join(line.asked)}")
+            raise RunFault(f"{where}: a second line of {line.system} on {', '.join(line.table_key)}")
         lines[line.key] = line
     return list(lines.values())
 

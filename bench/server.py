@@ -171,11 +171,11 @@ class Server:
         root = psutil.Process(self.process)
         for process in [root, *root.children(recursive=True)]:
             try:
-                found = process.memory_info()
+                used = process.memory_info()
             except psutil.NoSuchProcess:
                 continue
-            total += found.rss
-            own += found.rss - getattr(found, "shared", 0)  # Linux alone tells pages of files apart
+            total += used.rss
+            own += used.rss - getattr(used, "shared", 0)  # Linux alone tells pages of files apart
         return total, own
 
 
@@ -200,11 +200,11 @@ def serving(path: Path, arguments: Sequence[str]) -> Iterator[Server]:
 
 def _until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
     for _ in range(1200):
-        found = re.search(r"http://[^/]+", log.read_text(encoding="utf-8"))
-        if found:
+        match = re.search(r"http://[^/]+", log.read_text(encoding="utf-8"))
+        if match:
             try:
-                if httpx.get(f"{found[0]}/ready").status_code == 200:
-                    return found[0]
+                if httpx.get(f"{match[0]}/ready").status_code == 200:
+                    return match[0]
             except httpx.TransportError:
                 pass
         if process.poll() is not None:
@@ -315,8 +315,8 @@ async def _lost(http: httpx.AsyncClient, sent: dict[str, str]) -> int:
         await asyncio.sleep(0.2)
     lost = 0
     for name, text in sent.items():
-        found = await http.get(f"/documents/{name}")
-        lost += found.status_code != 200 or found.json()["text"] != text
+        response = await http.get(f"/documents/{name}")
+        lost += response.status_code != 200 or response.json()["text"] != text
     return lost
 
 
@@ -428,7 +428,7 @@ def markdown(run: Run) -> str:
             f"| {max(load.memory) / 1e6:.0f} |"
         )
     words = {True: "met", False: "missed", None: "not judged"}
-    judged = [f"| {what} | {asked} | {found} | {words[met]} |" for what, asked, found, met in verdicts(run)]
+    judged = [f"| {what} | {wanted} | {measured} | {words[met]} |" for what, wanted, measured, met in verdicts(run)]
     statuses = ", ".join(f"{status}: {count:,}" for status, count in sorted(run.load.statuses.items()))
     facts = run.facts
     changed = " with uncommitted changes" if facts.uncommitted_changes else ""
@@ -461,16 +461,17 @@ _PERCENTS = (5, 25, 50, 75, 90, 95, 99, 100)
 
 
 def _plain(run: Run) -> dict[str, Any]:
-    found = asdict(run)
+    plain = asdict(run)
     for name in ("load", "alone", "together", "one_by_one"):
         for times in ("first_event", "whole"):
-            seconds = found[name][times]
-            found[name][times] = {f"p{percent}": round(percentile(seconds, percent), 5) for percent in _PERCENTS}
-            found[name][times]["count"] = len(seconds)
-    found["verdicts"] = [
-        {"what": what, "asked": asked, "measured": measured, "met": met} for what, asked, measured, met in verdicts(run)
+            seconds = plain[name][times]
+            plain[name][times] = {f"p{percent}": round(percentile(seconds, percent), 5) for percent in _PERCENTS}
+            plain[name][times]["count"] = len(seconds)
+    plain["verdicts"] = [
+        {"what": what, "asked": wanted, "measured": measured, "met": met}
+        for what, wanted, measured, met in verdicts(run)
     ]
-    return found
+    return plain
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -100,8 +100,8 @@ class WherefromIndex(System):
         self._index = BM25Index(self.folder / "index" / "bm25", IndexSettings())
 
     def search(self, question: str) -> list[int | str]:
-        (found,) = self._index.search([question], self.k)
-        return [key for key, _ in found]
+        (hits,) = self._index.search([question], self.k)
+        return [key for key, _ in hits]
 
 
 class Tantivy(System):
@@ -186,8 +186,8 @@ class Bm25s(System):
         self._retriever = bm25s.BM25.load(str(self.folder), mmap=True, show_progress=False)
 
     def search(self, question: str) -> list[int | str]:
-        found, _ = self._retriever.retrieve(self._tokens([question]), k=self.k, n_threads=0, show_progress=False)
-        return [int(key) for key in found[0]]
+        keys, _ = self._retriever.retrieve(self._tokens([question]), k=self.k, n_threads=0, show_progress=False)
+        return [int(key) for key in keys[0]]
 
     def _tokens(self, passages: list[str]) -> Any:
         import bm25s
@@ -242,18 +242,18 @@ class WherefromTfidf(System):
         from wherefrom.retrieve.tfidf import TfidfIndex  # noqa: F401
 
     def build(self) -> int:
-        index = self._made()
+        index = self._new_index()
         index.create()
         return _filled(index, self.work)
 
     def open(self) -> None:
-        self._index = self._made()
+        self._index = self._new_index()
 
     def search(self, question: str) -> list[int | str]:
-        (found,) = self._index.search([question], self.k)
-        return [key for key, _ in found]
+        (hits,) = self._index.search([question], self.k)
+        return [key for key, _ in hits]
 
-    def _made(self) -> Index:
+    def _new_index(self) -> Index:
         from wherefrom.config import IndexSettings
         from wherefrom.retrieve.tfidf import TfidfIndex
 
@@ -268,7 +268,7 @@ class WherefromBm25(WherefromTfidf):
     def load(self) -> None:
         from wherefrom.retrieve.bm25 import BM25Index  # noqa: F401
 
-    def _made(self) -> Index:
+    def _new_index(self) -> Index:
         from wherefrom.config import IndexSettings
         from wherefrom.retrieve.bm25 import BM25Index
 

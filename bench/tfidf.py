@@ -61,13 +61,13 @@ def bench(passages: int, questions: int, work: Path) -> Run:
     source = corpus.find_source()
     if importlib.util.find_spec("sklearn") is None:
         raise DataMissing("scikit-learn is not installed; it comes with the development tools: pip install -e '.[dev]'")
-    found = facts.collect(("wherefrom", "tantivy", "scikit-learn", "scipy", "numpy", "PyStemmer"))
+    machine = facts.collect(("wherefrom", "tantivy", "scikit-learn", "scipy", "numpy", "PyStemmer"))
     work.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=work)).resolve()
     try:
         prepared = corpus.prepare(source, folder, passages, questions)
         return Run(
-            facts=found,
+            facts=machine,
             date=datetime.now(UTC).date().isoformat(),
             passages=len(prepared.ids),
             questions=len(prepared.questions),
@@ -94,8 +94,8 @@ def _measured(name: str, prepared: corpus.Corpus, work: Path) -> Measured:
 
 def _quality(search: Search, prepared: corpus.Corpus) -> Quality:
     places: list[int] = []
-    for question, found in zip(prepared.questions, search.found, strict=True):
-        ids = [prepared.ids[int(key)] for key in found]
+    for question, keys in zip(prepared.questions, search.hits, strict=True):
+        ids = [prepared.ids[int(key)] for key in keys]
         places.append(next((rank for rank, id in enumerate(ids, start=1) if id in question.gold), 0))
     return Quality(tuple(places))
 
@@ -104,7 +104,7 @@ def as_json(run: Run) -> dict[str, Any]:
     """Every number, but for the passages that were found."""
     data = asdict(run)
     for system in data["systems"].values():
-        del system["search"]["found"], system["search"]["asked"]
+        del system["search"]["hits"], system["search"]["asked"]
     return data
 
 

@@ -63,7 +63,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnswerTimes:
     """Whole answers: seconds a question, by stage."""
 
     kind: str
@@ -85,11 +85,11 @@ class Run:
     weights_bytes: int
     weights_sha256: Mapping[str, str]
     written: tuple[Written, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[AnswerTimes, ...]
 
     def of(self, passages: int, system: str) -> Written | None:
-        found = (one for one in self.written if (one.passages, one.system) == (passages, system))
-        return next(found, None)
+        matching = (one for one in self.written if (one.passages, one.system) == (passages, system))
+        return next(matching, None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -108,11 +108,11 @@ def bench(plan: Plan, work: Path, weights: str, reader: str, trained: Path | Non
     """Find or make a library, measure, clean up."""
     source = corpus.find_source()
     folder = Weights.named(weights).file("step.onnx").parent
-    found = facts.collect(PACKAGES)
+    machine = facts.collect(PACKAGES)
     work.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(dir=work)).resolve()  # its own: two runs at a time do not meet
     try:
-        return _Bench(plan, place, folder.resolve(), reader, trained).run(source, found, library)
+        return _Bench(plan, place, folder.resolve(), reader, trained).run(source, machine, library)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
@@ -129,7 +129,7 @@ class _Bench:
         self._library = work / "wherefrom"
         self._begun = time.perf_counter()
 
-    def run(self, source: corpus.Source, found: facts.Facts, library: Path | None) -> Run:
+    def run(self, source: corpus.Source, machine: facts.Facts, library: Path | None) -> Run:
         hashes = self._prepare(source, library)
         questions, squad = corpus.squad_questions(source, 2 * (self._plan.questions + WARMING))
         first, second = questions[: len(questions) // 2], questions[len(questions) // 2 :]
@@ -138,19 +138,19 @@ class _Bench:
             for passages in self._plan.written_from
             for system in (("int8", "torch") if self._trained else ("int8",))
         )
-        asked = tuple(self._asked(kind, second) for kind in KINDS)
+        answers = tuple(self._answer_times(kind, second) for kind in KINDS)
         counts = tomllib.loads((self._library / "library.toml").read_text(encoding="utf-8"))
         files = sorted(path for path in self._weights.iterdir() if path.suffix in (".onnx", ".npy"))
         return Run(
             plan=self._plan,
-            facts=found,
+            facts=machine,
             date=datetime.now(UTC).date().isoformat(),
             passages=counts["passages"],
             data_sha256={**hashes, corpus.SQUAD: squad},
             weights_bytes=measure.folder_bytes(self._weights),
             weights_sha256={path.name: measure.sha256(path) for path in files},
             written=written,
-            asked=asked,
+            asked=answers,
         )
 
     def _prepare(self, source: corpus.Source, library: Path | None) -> dict[str, str]:
@@ -171,12 +171,12 @@ class _Bench:
         times = result["times"]
         return Written(passages, system, rounded(times["wall"]), rounded(times["cpu"]), memory)
 
-    def _asked(self, kind: str, questions: Sequence[str]) -> Asked:
+    def _answer_times(self, kind: str, questions: Sequence[str]) -> AnswerTimes:
         self._say(f"whole answers, {KINDS[kind]}, {len(questions)} questions")
         result, memory = self._child("ask", "int8", questions, 0, kind)
         times = result["times"]
         stages = {stage: rounded([taken[stage] for taken in times]) for stage in times[0]}
-        return Asked(kind, stages, tuple(result["words"]), result["counts"], memory)
+        return AnswerTimes(kind, stages, tuple(result["words"]), result["counts"], memory)
 
     def _child(
         self, task: Task, system: System, questions: Sequence[str], passages: int, kind: str = "masque"
@@ -209,8 +209,8 @@ def verdicts(run: Run) -> list[Verdict]:
     """Every target beside what was measured."""
     ten = run.of(10, "int8") or run.written[0]
     writing = percentile(ten.wall_seconds, 50)
-    (asked,) = (one for one in run.asked if one.kind == "masque")
-    whole = percentile(asked.seconds["whole"], 50)
+    (answers,) = (one for one in run.asked if one.kind == "masque")
+    whole = percentile(answers.seconds["whole"], 50)
     return [
         Verdict(
             f"a sentence from {ten.passages} passages, p50", "at most 350 ms", milliseconds(writing), writing <= 0.35

@@ -42,8 +42,8 @@ class Job:
 
 
 def main(job_file: Path) -> None:
-    given = json.loads(job_file.read_text(encoding="utf-8"))
-    job = Job(**given | {"questions": tuple(given["questions"])})
+    fields = json.loads(job_file.read_text(encoding="utf-8"))
+    job = Job(**fields | {"questions": tuple(fields["questions"])})
     result = _write(job) if job.task == "write" else _ask(job)
     result["high_water_bytes"] = high_water()
     job_file.with_suffix(".result").write_text(json.dumps(result), encoding="utf-8")

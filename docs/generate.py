@@ -168,8 +168,8 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> list[str]:
         parts.append(_prose_of(inspect.cleandoc(operation["description"])))
     body = operation.get("requestBody", {}).get("content", {})
     rows = [
-        f"| `{given['name']}` | {given['in']} | {_kind(given['schema'])} | {given['schema'].get('description', '')} |"
-        for given in operation.get("parameters", [])
+        f"| `{each['name']}` | {each['in']} | {_kind(each['schema'])} | {each['schema'].get('description', '')} |"
+        for each in operation.get("parameters", [])
     ]
     rows += [f"| | body, {media} | {_kind(about['schema'])} | |" for media, about in body.items()]
     if rows:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 SAMPLE = Path(__file__).parent
-ASKED = ("s109", "s050", "s031", "s102", "s008")  # the last one is not answered by the library
+QUESTION_IDS = ("s109", "s050", "s031", "s102", "s008")  # the last one is not answered by the library
 
 
 def main(library: str) -> None:
@@ -16,9 +16,9 @@ def main(library: str) -> None:
     run("ingest", str(SAMPLE / "library"), "--library", library)
     lines = (SAMPLE / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     questions = {row["id"]: row["question"] for row in map(json.loads, lines)}
-    for id in ASKED:
+    for id in QUESTION_IDS:
         run("ask", questions[id], "--library", library)
-    run("ask", "--style", "sentence", questions[ASKED[0]], "--library", library)
+    run("ask", "--style", "sentence", questions[QUESTION_IDS[0]], "--library", library)
     print(f'\nAsk your own: .venv/bin/wherefrom ask --library {library} "..."')
 
 

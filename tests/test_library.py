@@ -46,7 +46,7 @@ def ids(library: Library) -> list[str]:
     return [document.id for document in library.documents()]
 
 
-def found(library: Library, text: str) -> list[str]:
+def ids_found(library: Library, text: str) -> list[str]:
     return [hit.passage.document_id for hit in library.search(text).hits]
 
 
@@ -81,9 +81,9 @@ class TestIngest:
         (notes / "new.txt").write_text("Something new about quokkas.\n")
         second = library.ingest([notes])
         assert (second.added, second.replaced, second.unchanged) == (1, 1, 1)
-        assert found(library, "tulips") == ["garden.txt"]
-        assert found(library, "roses") == []
-        assert found(library, "quokkas") == ["new.txt"]
+        assert ids_found(library, "tulips") == ["garden.txt"]
+        assert ids_found(library, "roses") == []
+        assert ids_found(library, "quokkas") == ["new.txt"]
 
     def test_a_failed_reading_leaves_the_old_version(self, library: Library, notes: Path) -> None:
         library.ingest([notes])
@@ -92,7 +92,7 @@ class TestIngest:
         assert [(Path(failure.name).name, failure.reason) for failure in report.failures] == [
             ("garden.txt", "it is empty")
         ]
-        assert found(library, "roses") == ["garden.txt"]
+        assert ids_found(library, "roses") == ["garden.txt"]
 
     def test_one_bad_file_does_not_stop_the_others(self, library: Library, notes: Path) -> None:
         (notes / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing of use")
@@ -108,7 +108,7 @@ class TestIngest:
         library.ingest([notes])
         assert library.remove(["garden.txt", "nothing"]) == ["garden.txt"]
         assert ids(library) == ["boiler.md"]
-        assert found(library, "roses") == []
+        assert ids_found(library, "roses") == []
         with pytest.raises(NotFound, match=r"garden\.txt"):
             library.document("garden.txt")
         assert library.check(repair=False).problems == ()
@@ -128,7 +128,7 @@ class TestIngest:
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
         report = library.ingest([file])
         assert (report.added, report.replaced, report.unchanged) == (0, 1, 2)
-        assert found(library, "delta") == ["b"]
+        assert ids_found(library, "delta") == ["b"]
 
     def test_a_bad_record_is_named_by_line_and_the_rest_is_kept(self, library: Library, tmp_path: Path) -> None:
         file = tmp_path / "facts.jsonl"
@@ -192,7 +192,7 @@ class TestIngest:
         whole.ingest([file])
         pieces.ingest([file])
         assert whole.documents() == pieces.documents()
-        assert found(whole, "bird number 7")[:1] == found(pieces, "bird number 7")[:1] == ["d7"]
+        assert ids_found(whole, "bird number 7")[:1] == ids_found(pieces, "bird number 7")[:1] == ["d7"]
 
 
 class TestOpening:
@@ -283,19 +283,19 @@ class TestTogether:
             assert other.stdout.readline() == "ready\n"
             with pytest.raises(LibraryBusy, match=f"process {other.pid}"):
                 library.remove(["boiler.md"])
-            assert found(library, "boiler") == ["boiler.md"], "reading goes on while another process writes"
+            assert ids_found(library, "boiler") == ["boiler.md"], "reading goes on while another process writes"
             other.stdin.write("\n")
             other.stdin.close()
         assert library.remove(["boiler.md"]) == ["boiler.md"]
 
     def test_a_reader_sees_what_another_process_has_added(self, library: Library, notes: Path, tmp_path: Path) -> None:
         library.ingest([notes])
-        assert found(library, "quokka") == []
+        assert ids_found(library, "quokka") == []
         (notes / "quokka.txt").write_text("The quokka smiles.")
         subprocess.run(
             [sys.executable, "-m", "wherefrom", "ingest", "-q", "--library", str(library.path), str(notes)], check=True
         )
-        assert found(library, "quokka") == ["quokka.txt"]
+        assert ids_found(library, "quokka") == ["quokka.txt"]
 
 
 class TestCheck:
@@ -329,7 +329,7 @@ class TestCheck:
         assert any("index 'bm25'" in problem.what for problem in looked.problems)
         assert filled.check().sound
         assert filled.check().problems == ()
-        assert found(filled, "roses") == ["garden.txt"]
+        assert ids_found(filled, "roses") == ["garden.txt"]
 
     def test_passages_that_do_not_fit_are_cut_again(self, filled: Library) -> None:
         with sqlite3.connect(filled.path / "documents.sqlite") as connection:

@@ -31,7 +31,7 @@ def tfidf(path: Path, *overrides: str) -> Library:
     return Library(path, resolve(overrides=[*TFIDF, *overrides]))
 
 
-def found(library: Library, text: str) -> list[str]:
+def ids_found(library: Library, text: str) -> list[str]:
     return [hit.passage.document_id for hit in library.search(text).hits]
 
 
@@ -64,8 +64,8 @@ def test_a_library_without_the_index_says_how_to_build_it(plain: Library) -> Non
 
 def test_a_library_made_for_it_has_both_indexes(tmp_path: Path) -> None:
     tfidf(tmp_path / "library").put(DOCUMENTS)
-    assert found(tfidf(tmp_path / "library"), "granite") == ["harbour"]
-    assert found(Library(tmp_path / "library"), "granite") == ["harbour"]
+    assert ids_found(tfidf(tmp_path / "library"), "granite") == ["harbour"]
+    assert ids_found(Library(tmp_path / "library"), "granite") == ["harbour"]
 
 
 def test_once_built_it_follows_every_change_whoever_makes_it(plain: Library) -> None:
@@ -73,14 +73,14 @@ def test_once_built_it_follows_every_change_whoever_makes_it(plain: Library) -> 
     reported: list[tuple[int, int]] = []
     assert tfidf(plain.path).build_index("tfidf", lambda *done: reported.append(done)) == 4
     assert reported[-1] == (4, 4)
-    assert found(asking, "granite") == ["harbour"]
+    assert ids_found(asking, "granite") == ["harbour"]
     plain.put([Document("harbour", "The harbour has a lighthouse of basalt.", "Harbour")])  # opened before it was built
     plain.put([Document("quokka", "The quokka smiles.", "")])
     plain.remove(["garden"])
-    assert found(asking, "granite") == []
-    assert found(asking, "basalt") == ["harbour"]
-    assert found(asking, "quokka") == ["quokka"]
-    assert found(asking, "roses") == []
+    assert ids_found(asking, "granite") == []
+    assert ids_found(asking, "basalt") == ["harbour"]
+    assert ids_found(asking, "quokka") == ["quokka"]
+    assert ids_found(asking, "roses") == []
     assert asking.check(repair=False).problems == ()
 
 
@@ -93,7 +93,7 @@ def test_a_lost_or_broken_index_is_repaired_and_the_other_left_alone(plain: Libr
     assert ["index 'tfidf'" in problem.what for problem in looked.problems] == [True]
     assert library.check().sound
     assert library.check().problems == ()
-    assert found(library, "zebras") == ["twin-a", "twin-b"]
+    assert ids_found(library, "zebras") == ["twin-a", "twin-b"]
 
 
 def test_repairing_one_index_does_not_leave_removed_passages_in_the_other(plain: Library) -> None:
@@ -104,7 +104,7 @@ def test_repairing_one_index_does_not_leave_removed_passages_in_the_other(plain:
     library = tfidf(plain.path)
     assert library.check().sound
     assert library.check().problems == ()
-    assert found(library, "roses") == []
+    assert ids_found(library, "roses") == []
 
 
 def test_an_index_whose_folder_was_deleted_is_no_longer_kept(plain: Library) -> None:
@@ -135,8 +135,8 @@ def test_dot_and_cosine_are_settings(tmp_path: Path) -> None:
             Document("other", "Nothing to see.", ""),
         ]
     )
-    assert found(library, "zebra") == ["short", "long"]
-    assert found(tfidf(library.path, "retrieve.similarity=dot"), "zebra") == ["long", "short"]
+    assert ids_found(library, "zebra") == ["short", "long"]
+    assert ids_found(tfidf(library.path, "retrieve.similarity=dot"), "zebra") == ["long", "short"]
 
 
 def test_its_size_is_fixed_with_the_library(tmp_path: Path) -> None:

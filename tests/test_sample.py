@@ -73,12 +73,12 @@ def test_web_pages_come_without_their_furniture(library: Library) -> None:
 
 
 def test_most_questions_find_their_document_first(library: Library, questions: list[dict[str, Any]]) -> None:
-    asked = [question for question in questions if question["answerable"]]
+    answerable = [question for question in questions if question["answerable"]]
     first = sum(
         library.search(question["question"], k=1).hits[0].passage.document_id == question["document"]
-        for question in asked
+        for question in answerable
     )
-    assert first >= 0.85 * len(asked)
+    assert first >= 0.85 * len(answerable)
 
 
 def test_the_demo_answers_four_questions_declines_the_fifth_and_writes_a_sentence(tmp_path: Path) -> None:

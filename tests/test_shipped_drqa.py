@@ -45,8 +45,8 @@ def test_the_files_are_those_that_were_measured() -> None:
     assert {name: file_hash(FOLDER / name) for name in provenance["files"]} == provenance["files"]
     assert {file.name for file in FOLDER.iterdir()} == {*provenance["files"], "provenance.json"}
     assert sum(file.stat().st_size for file in FOLDER.iterdir()) < 25e6
-    told = b"".join((FOLDER / name).read_bytes() for name in ("model.onnx", "settings.toml", "provenance.json"))
-    assert not re.search(rb"/(home|root|tmp|usr|opt|var|work)/|site-packages", told)
+    content = b"".join((FOLDER / name).read_bytes() for name in ("model.onnx", "settings.toml", "provenance.json"))
+    assert not re.search(rb"/(home|root|tmp|usr|opt|var|work)/|site-packages", content)
 
 
 @pytest.mark.parametrize(

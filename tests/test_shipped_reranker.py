@@ -30,8 +30,8 @@ def test_the_files_are_those_that_were_made() -> None:
     assert {name: file_hash(FOLDER / name) for name in provenance["files"]} == provenance["files"]
     assert provenance["training"]["finished"] is True
     assert sum(file.stat().st_size for file in FOLDER.iterdir()) < 200_000
-    told = b"".join(file.read_bytes() for file in FOLDER.iterdir())
-    assert not re.search(rb"/(home|root|tmp|usr|opt|var)/|site-packages", told)
+    content = b"".join(file.read_bytes() for file in FOLDER.iterdir())
+    assert not re.search(rb"/(home|root|tmp|usr|opt|var)/|site-packages", content)
 
 
 def test_it_was_trained_on_candidates_of_the_shipped_reader() -> None:
@@ -65,8 +65,10 @@ def test_drqa_reads_for_its_re_ranker_without_the_preference_for_short_spans() -
     for kind in ("none", "rankqa"):
         chosen = ["read.kind=drqa", "rank.kind=none", f"rerank.kind={kind}", "rerank.weights=rankqa-drqa"]
         reader = build(resolve(overrides=[*chosen, "judge.kind=lexical"]), None).reader
-        (found,) = reader.read([Question("", "Where does the key hang?")], hits)
-        preferred.append({round(candidate.features["read"] - candidate.features["span"], 3) for candidate in found})
+        (candidates,) = reader.read([Question("", "Where does the key hang?")], hits)
+        preferred.append(
+            {round(candidate.features["read"] - candidate.features["span"], 3) for candidate in candidates}
+        )
     assert len(preferred[0]) > 1
     assert preferred[1] == {0.0}
 

@@ -18,7 +18,7 @@ from wherefrom.config import resolve
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import SHIPPED
 from wherefrom.types import Answer, Hit, Passage, Question, joined
-from wherefrom.write.attest import tells, unattested
+from wherefrom.write.attest import holds_answer, unattested
 from wherefrom.write.masque import MasqueWriter
 from wherefrom.write.pictures import picture
 
@@ -38,12 +38,12 @@ pytestmark = pytest.mark.skipif(not WEIGHTS.exists(), reason="no writer is shipp
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     settings = resolve(overrides=["write.kind=masque", "write.yes_no=false"])
-    with Library(tmp_path_factory.mktemp("written") / "library", settings) as made:
-        made.ingest([SAMPLE])
-        yield made
+    with Library(tmp_path_factory.mktemp("written") / "library", settings) as opened:
+        opened.ingest([SAMPLE])
+        yield opened
 
 
-def told(library: Library, question: str) -> Answer:
+def answer_to(library: Library, question: str) -> Answer:
     answer = library.ask(question, "sentence").answer
     assert answer is not None
     return answer
@@ -51,9 +51,9 @@ def told(library: Library, question: str) -> Answer:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_sentence_tells_the_answer_and_nothing_of_its_own(library: Library, question: str) -> None:
-    answer = told(library, question)
+    answer = answer_to(library, question)
     assert answer.text is not None
-    assert tells(answer.text, QUESTIONS[question])
+    assert holds_answer(answer.text, QUESTIONS[question])
     assert joined(answer.words) == answer.text
     assert unattested(answer.words, [question, *(passage.text for passage in answer.evidence)]) == []
     texts = {passage.id: passage.text for passage in answer.evidence}
@@ -69,14 +69,14 @@ def test_the_picture_of_the_documentation_is_of_this_writer(library: Library) ->
     trace = library.ask(question, "sentence")
     assert trace.answer is not None
     drawn = picture(library.explain(trace))
-    for told in (question, trace.answer.text, "the reader&#x27;s short answer", "passage 2: The emperor penguin"):
-        assert f">{told}</text>" in shown
-        assert f">{told}</text>" in drawn
+    for label in (question, trace.answer.text, "the reader&#x27;s short answer", "passage 2: The emperor penguin"):
+        assert f">{label}</text>" in shown
+        assert f">{label}</text>" in drawn
 
 
 def test_most_sentences_are_written_at_the_first_try(library: Library) -> None:
     for question in QUESTIONS:
-        told(library, question)
+        answer_to(library, question)
     writer = library.pipeline().writer
     assert isinstance(writer, MasqueWriter)
     assert writer.counts["written"] >= 0.6 * sum(writer.counts.values())
@@ -86,8 +86,8 @@ def test_the_files_are_those_that_were_measured() -> None:
     provenance = msgspec.json.decode((WEIGHTS / "provenance.json").read_bytes())
     assert {name: file_hash(WEIGHTS / name) for name in provenance["files"]} == provenance["files"]
     assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) <= 45e6
-    told = b"".join(file.read_bytes() for file in WEIGHTS.iterdir())
-    assert not re.search(rb"/(home|root|tmp|usr|opt|var)/|site-packages", told)
+    content = b"".join(file.read_bytes() for file in WEIGHTS.iterdir())
+    assert not re.search(rb"/(home|root|tmp|usr|opt|var)/|site-packages", content)
 
 
 AWKWARD = [

@@ -36,9 +36,9 @@ def settings(tiny_writer_weights: Path) -> Settings:
 
 @pytest.fixture
 def library(settings: Settings, tmp_path: Path) -> Library:
-    made = Library(tmp_path / "library", settings)
-    made.put(DOCUMENTS)
-    return made
+    filled = Library(tmp_path / "library", settings)
+    filled.put(DOCUMENTS)
+    return filled
 
 
 def test_the_reader_answers_and_the_writer_tells_it(library: Library) -> None:
@@ -52,20 +52,20 @@ def test_the_reader_answers_and_the_writer_tells_it(library: Library) -> None:
 
 
 def test_words_come_as_they_are_written(library: Library) -> None:
-    heard: list[Word] = []
-    trace = library.ask(QUESTION, "sentence", heard=lambda _, words: heard.extend(words))
+    streamed: list[Word] = []
+    trace = library.ask(QUESTION, "sentence", heard=lambda _, words: streamed.extend(words))
     assert trace.answer is not None
-    assert tuple(heard) == trace.answer.words[: len(heard)]
-    assert len(heard) >= 3
+    assert tuple(streamed) == trace.answer.words[: len(streamed)]
+    assert len(streamed) >= 3
 
 
 def test_what_is_declined_is_not_written(library: Library) -> None:
-    heard: list[Word] = []
-    trace = library.ask(QUESTION, "sentence", min_chance=1.0, heard=lambda _, words: heard.extend(words))
+    streamed: list[Word] = []
+    trace = library.ask(QUESTION, "sentence", min_chance=1.0, heard=lambda _, words: streamed.extend(words))
     assert trace.answer is not None
     assert trace.answer.text is None
     assert 0.5 < trace.answer.chance < 1.0
-    assert not heard
+    assert not streamed
 
 
 def test_how_an_answer_was_written_is_explained(library: Library) -> None:

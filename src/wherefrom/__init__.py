@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """Load the front door only when it is asked for: `import wherefrom` itself costs nothing."""
+    """Load the front door only when it is used: `import wherefrom` itself costs nothing."""
     if name == "Library":
         from wherefrom.library import Library
 

@@ -141,7 +141,7 @@ class WriteSettings:
     beam: int = 1  # masque: beginnings that are followed at once; more take longer
     short: Literal["quote", "write"] = "quote"  # masque: short answers as they were read, or written too
     yes_no: bool = True  # questions that ask for it get a Yes or No in front of what it rests on; English
-    sure: float = 0.6  # yes_no: least chance of the word; below, the deciding words are told without it
+    sure: float = 0.6  # yes_no: least chance of the word; below, the deciding words come without it
 
     def __post_init__(self) -> None:
         _positive("write", self, "passages", "beam")
@@ -175,7 +175,7 @@ class ServerSettings:
     batch: int = 8  # questions read together
     wait_ms: float = 3.0  # how long a question waits for others to be read with
     queue: int = 64  # questions under way; one more is told to come back (503)
-    seconds: float = 30.0  # for one question, from asked to told
+    seconds: float = 30.0  # for one question, until it is answered
     upload_megabytes: float = 64.0  # one request
     upload_files: int = 20  # one request
     unpacked_megabytes: float = 256.0  # all that a packed upload may hold: .gz and .xz can be bombs

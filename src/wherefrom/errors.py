@@ -41,7 +41,7 @@ class NotFound(WherefromError):
 
 
 class NothingWritten(WherefromError):
-    """How an answer was written is asked, and it was declined or quoted."""
+    """An answer is to be explained that was declined or quoted."""
 
 
 class LibraryError(WherefromError):

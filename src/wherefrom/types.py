@@ -95,7 +95,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is told to the person; `text` is None when the library does not answer the question.
+    """What the person gets; `text` is None when the library does not answer the question.
 
     `chance` is the probability that the library answers the question. `evidence` holds the passages that
     the words point to, so that an answer can be checked without the library at hand. `rests_on` is the quotation that
@@ -124,7 +124,7 @@ class SummarySentence:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Many documents told around a question."""
+    """Many documents summarized around a question."""
 
     sentences: tuple[SummarySentence, ...] = ()
 

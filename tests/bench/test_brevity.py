@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("torch", reason="a tiny network is made with torch: pip install 'wherefrom[train]'")
 pytest.importorskip("onnxruntime", reason="networks run in onnxruntime: pip install 'wherefrom[train]'")
 
-from bench.brevity import BREVITIES, Asked, Scores, best, chosen, halves, main
+from bench.brevity import BREVITIES, QuestionScores, Scores, best, chosen, halves, main
 from bench_data import pack, paragraph
 
 from contracts.material import HARBOUR
@@ -35,15 +35,15 @@ def test_the_best_candidate_by_hand() -> None:
 
 
 def test_each_half_is_answered_with_what_is_best_on_the_other() -> None:
-    def asked(half: int, right: set[float]) -> Asked:
+    def scored(half: int, right: set[float]) -> QuestionScores:
         em = tuple(float(each in right) for each in BREVITIES)
-        return Asked(half, em, tuple(value / 2 for value in em))
+        return QuestionScores(half, em, tuple(value / 2 for value in em))
 
-    first = [asked(0, {0.2, 0.3}), asked(0, {0.2, 0.3}), asked(0, {0.5})]
-    second = [asked(1, {0.5}), asked(1, {0.5, 0.2})]
-    found = chosen([*first, *second])
-    assert found.brevities == (0.5, 0.2)  # 0.2 and 0.3 are equal on the first half: the smaller one
-    assert found.all == Scores(40.0, 20.0)
+    first = [scored(0, {0.2, 0.3}), scored(0, {0.2, 0.3}), scored(0, {0.5})]
+    second = [scored(1, {0.5}), scored(1, {0.5, 0.2})]
+    choice = chosen([*first, *second])
+    assert choice.brevities == (0.5, 0.2)  # 0.2 and 0.3 are equal on the first half: the smaller one
+    assert choice.all == Scores(40.0, 20.0)
 
 
 def test_halves_are_of_whole_articles() -> None:
@@ -52,12 +52,14 @@ def test_halves_are_of_whole_articles() -> None:
 
 def squad(folder: Path, articles: int, answers: Mapping[str, str] | None = None) -> Path:
     """Four questions an article; `answers` by id stand in place of the right ones."""
-    told = [{"title": f"T{n}", "paragraphs": [paragraph(100 + n * 10 + m) for m in range(4)]} for n in range(articles)]
-    for each in (part for article in told for part in article["paragraphs"]) if answers else ():
-        (asked,) = each["qas"]
-        said = answers[asked["id"]]
-        asked["answers"] = [{"text": said, "answer_start": each["context"].index(said)}]
-    pack(folder / "squad" / "valid-v1.1.json.xz", json.dumps({"version": "1.1", "data": told}))
+    articles_json = [
+        {"title": f"T{n}", "paragraphs": [paragraph(100 + n * 10 + m) for m in range(4)]} for n in range(articles)
+    ]
+    for each in (part for article in articles_json for part in article["paragraphs"]) if answers else ():
+        (scored,) = each["qas"]
+        answer = answers[scored["id"]]
+        scored["answers"] = [{"text": answer, "answer_start": each["context"].index(answer)}]
+    pack(folder / "squad" / "valid-v1.1.json.xz", json.dumps({"version": "1.1", "data": articles_json}))
     return folder
 
 
@@ -67,11 +69,11 @@ def test_a_run_says_what_every_brevity_gives(tmp_path: Path) -> None:
     reader = build(resolve(overrides=[f"runtime.reader={weights}"]), None).reader
     examples = list(load(squad(tmp_path, 4) / "squad", "valid"))
     read = reader.read([e.question for e in examples], [[Hit(e.passages[0], 1.0)] for e in examples])
-    answers = {e.question.id: found[0].text for e, found in zip(examples, read, strict=True)}
+    answers = {e.question.id: candidates[0].text for e, candidates in zip(examples, read, strict=True)}
     squad(tmp_path, 4, answers)
     (weights / "settings.toml").write_text("brevity = 5.0\n" + (weights / "settings.toml").read_text())
-    given = ["--data", str(tmp_path), "--out", str(out), "--set", f"runtime.reader={weights}"]
-    assert main([*given, "--every", "2"]) == 0
+    options = ["--data", str(tmp_path), "--out", str(out), "--set", f"runtime.reader={weights}"]
+    assert main([*options, "--every", "2"]) == 0
     run = json.loads(out.read_text())
     assert (run["questions"], run["articles"], run["every"]) == (8, 4, 2)
     assert (run["settings"]["read"]["brevity"], run["settings"]["read"]["candidates"]) == (False, 40)

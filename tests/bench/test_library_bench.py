@@ -88,21 +88,21 @@ def test_every_system_finds_a_paragraph_that_alone_has_the_words(run: report.Run
 
 
 def test_results_tell_no_paths(run: report.Run) -> None:
-    told = report.markdown(run) + json.dumps(report.as_json(run))
-    assert str(measure.ROOT) not in told
-    assert str(Path(sys.executable).parent) not in told
+    written = report.markdown(run) + json.dumps(report.as_json(run))
+    assert str(measure.ROOT) not in written
+    assert str(Path(sys.executable).parent) not in written
 
 
 def test_a_missed_target_is_called_failed(run: report.Run) -> None:
     own = run.systems["wherefrom"]
     slow = replace(own, build=replace(own.build, seconds=own.build.passages / 4_999.0))
-    found = replace(run, systems={**run.systems, "wherefrom": slow})
+    changed = replace(run, systems={**run.systems, "wherefrom": slow})
 
-    verdict = report.verdicts(found)[0]
+    verdict = report.verdicts(changed)[0]
     assert verdict == report.Verdict("whole ingest", "at least 5,000 passages/s", "4,999 passages/s", met=False)
-    assert "## Asked / measured / verdict" in report.markdown(found)
-    assert "| 4,999 passages/s | **FAILED** |" in report.markdown(found)
-    assert report.as_json(found)["verdicts"][0]["met"] is False
+    assert "## Asked / measured / verdict" in report.markdown(changed)
+    assert "| 4,999 passages/s | **FAILED** |" in report.markdown(changed)
+    assert report.as_json(changed)["verdicts"][0]["met"] is False
 
 
 def test_searches_are_compared_on_the_questions_that_both_were_asked(run: report.Run) -> None:
@@ -110,9 +110,9 @@ def test_searches_are_compared_on_the_questions_that_both_were_asked(run: report
     ours = replace(run.index_search, cpu_seconds=(0.001, 0.009) * 6)
     fts5 = run.systems["fts5"]
     theirs = replace(fts5, search=replace(fts5.search, cpu_seconds=(0.025,) * 6))
-    found = replace(run, index_search=ours, systems={**run.systems, "fts5": theirs})
+    changed = replace(run, index_search=ours, systems={**run.systems, "fts5": theirs})
 
-    verdict = next(verdict for verdict in report.verdicts(found) if "FTS5" in verdict.asked)
+    verdict = next(verdict for verdict in report.verdicts(changed) if "FTS5" in verdict.asked)
     assert (verdict.what, verdict.measured, verdict.met) == ("index search, p50", "25.0×", True)
 
 
@@ -151,8 +151,8 @@ def test_an_unset_data_folder_is_said_with_the_remedy(
 ) -> None:
     monkeypatch.delenv("WHEREFROM_DATA", raising=False)
     assert library.main(["--out", str(tmp_path / "out.md")]) == 2
-    said = capsys.readouterr().err
-    assert "WHEREFROM_DATA is not set; set it to a folder that holds wikipedia/*.txt.xz" in said
+    errors = capsys.readouterr().err
+    assert "WHEREFROM_DATA is not set; set it to a folder that holds wikipedia/*.txt.xz" in errors
     assert list(tmp_path.iterdir()) == []
 
 
@@ -169,9 +169,9 @@ def test_a_data_folder_without_a_file_is_said_with_its_name(
 ) -> None:
     (data / "squad" / "valid-v1.1.json.xz").unlink()
     assert library.main(["--out", str(tmp_path / "out.md")]) == 2
-    said = capsys.readouterr().err
-    assert "lacks squad/valid-v1.1.json.xz (SQuAD 1.1); put the files there" in said
-    assert "wikipedia" not in said
+    errors = capsys.readouterr().err
+    assert "lacks squad/valid-v1.1.json.xz (SQuAD 1.1); put the files there" in errors
+    assert "wikipedia" not in errors
 
 
 def test_a_broken_data_file_is_an_error(data: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ def test_ctrl_c_leaves_no_files(data: Path, tmp_path: Path) -> None:
             if "building" in line:
                 os.killpg(process.pid, signal.SIGINT)  # as a terminal does
                 break
-        said = process.stderr.read()
+        errors = process.stderr.read()
     assert process.returncode == 130
-    assert "interrupted; no results were written" in said
+    assert "interrupted; no results were written" in errors
     assert not out.parent.exists()
     assert list(work.iterdir()) == []
 

@@ -66,16 +66,16 @@ def test_a_run_measures_every_system_stage_and_level(run: Run) -> None:
     assert set(run.ten.wall_seconds) == set(run.ten.cpu_seconds) == set(run.networks) == {"int8", "onnx", "torch"}
     assert {len(times) for times in run.ten.wall_seconds.values()} == {4}
     assert set(run.asked) == set(run.first) == {"int8", "torch"}
-    for asked in run.asked.values():
-        assert set(asked.seconds) == set(reader_report.STAGES)
-        assert {len(times) for times in asked.seconds.values()} == {4}
-        assert asked.memory.total > 1_000_000
+    for answers in run.asked.values():
+        assert set(answers.seconds) == set(reader_report.STAGES)
+        assert {len(times) for times in answers.seconds.values()} == {4}
+        assert answers.memory.total > 1_000_000
     assert [level.threads for level in run.levels] == [1, 2]
     assert run.passages > 200
-    told = reader_report.markdown(run)
+    page = reader_report.markdown(run)
     for words in ("## 3 passages of 20 tokens", "whole, CPU", "first answer of a process", "answers/s", "peak memory"):
-        assert words in told
-    assert "with the same weights" in told
+        assert words in page
+    assert "with the same weights" in page
 
 
 def test_eight_bits_are_compared_with_the_same_network(run: Run) -> None:
@@ -88,28 +88,28 @@ def test_eight_bits_are_compared_with_the_same_network(run: Run) -> None:
 
 def test_without_the_weights_in_32_bits_the_report_says_so(run: Run) -> None:
     bare = replace(run, torch_weights_sha256=None, ten=replace(run.ten, differences=None, same_best_span=None))
-    told = reader_report.markdown(bare)
-    assert "random weights of the same shape, because none were given" in told
-    assert "not measured, because no 32-bit weights were given" in told
+    page = reader_report.markdown(bare)
+    assert "random weights of the same shape, because none were given" in page
+    assert "not measured, because no 32-bit weights were given" in page
 
 
 def test_results_tell_no_paths(run: Run) -> None:
-    told = reader_report.markdown(run) + json.dumps(reader_report.as_json(run))
-    assert str(measure.ROOT) not in told
-    assert str(Path(sys.executable).parent) not in told
+    page = reader_report.markdown(run) + json.dumps(reader_report.as_json(run))
+    assert str(measure.ROOT) not in page
+    assert str(Path(sys.executable).parent) not in page
 
 
 def test_a_stall_is_called_one(run: Run) -> None:
     # One thread: 10 answers in 5 s. Four: 10 answers in 10 s.
-    found = replace(run, levels=(Level(1, 5.0, 9.0, (0.5,) * 10), Level(4, 10.0, 9.0, (4.0,) * 10)))
-    assert "It stalls: 4 threads get less done than one." in reader_report.markdown(found)
-    assert (reader_report.verdicts(found)[-1].measured, reader_report.verdicts(found)[-1].met) == ("0.50×", False)
+    changed = replace(run, levels=(Level(1, 5.0, 9.0, (0.5,) * 10), Level(4, 10.0, 9.0, (4.0,) * 10)))
+    assert "It stalls: 4 threads get less done than one." in reader_report.markdown(changed)
+    assert (reader_report.verdicts(changed)[-1].measured, reader_report.verdicts(changed)[-1].met) == ("0.50×", False)
 
 
 def test_a_missed_target_is_called_failed(run: Run) -> None:
     slow = replace(run.ten, wall_seconds={**run.ten.wall_seconds, "int8": (0.2004, 0.2004, 0.3)})
-    found = reader_report.verdicts(replace(run, ten=slow))[0]
-    assert (found.measured, found.met) == ("200.4 ms", False)
+    verdict = reader_report.verdicts(replace(run, ten=slow))[0]
+    assert (verdict.measured, verdict.met) == ("200.4 ms", False)
 
 
 def test_missing_weights_are_said_with_their_name(
@@ -127,8 +127,8 @@ def test_a_folder_that_is_no_library_is_said(
 ) -> None:
     monkeypatch.setenv("WHEREFROM_DATA", str(make_data(tmp_path / "data")))
     weights, _ = make_weights(tmp_path / "tiny")
-    given = ["--weights", str(weights), "--library", str(tmp_path), "--work", str(tmp_path / "w")]
-    assert reader.main([*given, "--out", str(tmp_path / "out.md")]) == 2
+    options = ["--weights", str(weights), "--library", str(tmp_path), "--work", str(tmp_path / "w")]
+    assert reader.main([*options, "--out", str(tmp_path / "out.md")]) == 2
     assert "is not a library" in capsys.readouterr().err
 
 

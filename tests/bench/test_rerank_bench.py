@@ -35,17 +35,17 @@ def run(tmp_path: Path, questions: int = 8) -> rerank.Run:
 
 
 def test_every_question_but_the_first_few_is_timed(tmp_path: Path) -> None:
-    found = run(tmp_path)
-    assert (found.questions, found.candidates, found.tagged) == (3, 40, False)
-    assert set(found.times) == {"rankqa", "vote"}
-    assert all(len(times.cpu) == len(times.wall) == 3 for times in found.times.values())
-    assert "| rankqa |" in rerank.markdown(found)
+    measured = run(tmp_path)
+    assert (measured.questions, measured.candidates, measured.tagged) == (3, 40, False)
+    assert set(measured.times) == {"rankqa", "vote"}
+    assert all(len(times.cpu) == len(times.wall) == 3 for times in measured.times.values())
+    assert "| rankqa |" in rerank.markdown(measured)
 
 
 def test_a_target_that_is_missed_says_so(tmp_path: Path) -> None:
-    found = run(tmp_path)
-    slow = replace(found, times={**found.times, "rankqa": rerank.Times((9.0,), (9.0,))})
-    quick = replace(found, times={**found.times, "rankqa": rerank.Times((9.0,), (1.0,))})
+    measured = run(tmp_path)
+    slow = replace(measured, times={**measured.times, "rankqa": rerank.Times((9.0,), (9.0,))})
+    quick = replace(measured, times={**measured.times, "rankqa": rerank.Times((9.0,), (1.0,))})
     assert not rerank.verdict(slow).met
     assert rerank.verdict(quick).met
     assert "Missed: re-ranking 40 candidates under 5 ms: 9.00 ms CPU" in rerank.markdown(slow)

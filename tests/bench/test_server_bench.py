@@ -11,13 +11,13 @@ from bench.server import Load, main
 def test_a_short_run_measures_everything(tmp_path: Path) -> None:
     out = tmp_path / "server.md"
     assert main(["--seconds", "2", "--clients", "3", "--out", str(out)]) == 0
-    found = json.loads(out.with_suffix(".json").read_text())
+    results = json.loads(out.with_suffix(".json").read_text())
     for name in ("load", "alone", "together", "one_by_one"):
-        assert found[name]["whole"]["count"] > 0, name
-        assert 0 < found[name]["first_event"]["p50"] <= found[name]["whole"]["p50"], name
-    assert set(found["load"]["statuses"]) <= {"200", "202", "503"}
-    assert found["load"]["lost"] == 0
-    assert [verdict["what"] for verdict in found["verdicts"]] == [
+        assert results[name]["whole"]["count"] > 0, name
+        assert 0 < results[name]["first_event"]["p50"] <= results[name]["whole"]["p50"], name
+    assert set(results["load"]["statuses"]) <= {"200", "202", "503"}
+    assert results["load"]["lost"] == 0
+    assert [verdict["what"] for verdict in results["verdicts"]] == [
         line.split(" | ")[0].removeprefix("| ")
         for line in out.read_text().partition("|---|---|--:|---|\n")[2].partition("\n\n")[0].splitlines()
     ]

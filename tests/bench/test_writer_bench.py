@@ -52,10 +52,10 @@ def test_measures_every_system_and_stage(run: Run) -> None:
 
 
 def test_the_page_tells_all_of_it(run: Run) -> None:
-    told = writer.markdown(run)
+    page = writer.markdown(run)
     for words in ("torch, 32 bits", "written p50", "quoted p50", "peak memory", "step.onnx (sha256", "commit"):
-        assert words in told
-    assert "The targets are for 300,000 passages" in told
+        assert words in page
+    assert "The targets are for 300,000 passages" in page
     assert json.loads(json.dumps(writer.as_json(run)))["written"][0]["passages"] == 4
 
 

@@ -202,10 +202,10 @@ class TestIngest:
                 if (library / "library.toml").exists() and len(run("list", "--library", str(library)).stdout) > 100:
                     break
             child.send_signal(signal.SIGINT)
-            _, said = child.communicate(timeout=30)
-        assert child.returncode == 130, said
-        assert "interrupted" in said
-        assert "Traceback" not in said
+            _, output = child.communicate(timeout=30)
+        assert child.returncode == 130, output
+        assert "interrupted" in output
+        assert "Traceback" not in output
         kept = len(run("list", "--library", str(library)).stdout.splitlines())
         assert 0 < kept < 4000
         report = json.loads(run("ingest", "--json", "--library", str(library), str(file)).stdout)
@@ -298,7 +298,7 @@ def test_people_get_colours_and_tables(filled: Run, tmp_path: Path) -> None:
             env={**os.environ, "WHEREFROM_LIBRARY": str(tmp_path / "library"), "TERM": "xterm", "COLUMNS": "100"},
         ):
             os.close(terminal)
-            said = b""
+            output = b""
             while True:
                 try:
                     piece = os.read(main, 4096)
@@ -306,9 +306,9 @@ def test_people_get_colours_and_tables(filled: Run, tmp_path: Path) -> None:
                     break
                 if not piece:
                     break
-                said += piece
+                output += piece
         os.close(main)
-        return said.decode()
+        return output.decode()
 
     assert "\x1b[" in under_terminal("ask", "Who serviced the boiler?")
     assert "passages" in under_terminal("list")
@@ -325,6 +325,6 @@ def test_a_closed_pipe_is_met_without_a_word(filled: Run, tmp_path: Path) -> Non
         assert child.stdout is not None
         child.stdout.close()
         assert child.stderr is not None
-        said = child.stderr.read()
+        output = child.stderr.read()
         child.wait(30)
-    assert said == b""
+    assert output == b""

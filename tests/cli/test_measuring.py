@@ -33,9 +33,9 @@ def test_predict_score_report(squad: Path, tmp_path: Path) -> None:
     done = run("predict", "squad", squad, "--from", "gold", "--out", out)
     assert done.returncode == 0, done.stderr
     assert "5 predictions" in done.stdout
-    told = run("score", "squad", squad, out, "--out", scores)
-    assert told.returncode == 0, told.stderr
-    assert {line.split("\t")[0] for line in told.stdout.splitlines()} >= {"em", "f1", "recall"}
+    scored = run("score", "squad", squad, out, "--out", scores)
+    assert scored.returncode == 0, scored.stderr
+    assert {line.split("\t")[0] for line in scored.stdout.splitlines()} >= {"em", "f1", "recall"}
     flat = json.loads(run("score", "squad", squad, out, "--json").stdout)
     assert 0.0 <= flat["em"] <= flat["f1"] <= 100.0
     assert json.loads(scores.read_text())["run"]["passages_from"] == "gold"
@@ -55,10 +55,10 @@ def test_official_formats_score_like_traces(squad: Path, tmp_path: Path) -> None
 
 def test_a_ranking_is_scored_and_compared(tmp_path: Path) -> None:
     wikiqa = write_wikiqa(tmp_path / "WikiQA-dev.tsv")
-    given, ranked = tmp_path / "given.trec", tmp_path / "ranked.trec"
-    run("predict", "wikiqa", wikiqa, "--format", "trec", "--out", given, "--set", "rank.kind=none")
+    in_order, ranked = tmp_path / "given.trec", tmp_path / "ranked.trec"
+    run("predict", "wikiqa", wikiqa, "--format", "trec", "--out", in_order, "--set", "rank.kind=none")
     run("predict", "wikiqa", wikiqa, "--format", "trec", "--out", ranked, "--set", "rank.kind=overlap")
-    before = json.loads(run("score", "wikiqa", wikiqa, given, "--json").stdout)
+    before = json.loads(run("score", "wikiqa", wikiqa, in_order, "--json").stdout)
     after = json.loads(run("score", "wikiqa", wikiqa, ranked, "--json").stdout)
     assert (before["map"], after["map"]) == (0.5, 1.0)
 
@@ -76,9 +76,9 @@ def test_two_styles_of_one_system(squad: Path, tmp_path: Path) -> None:
         out = tmp_path / f"{style}.jsonl"
         more = ("--set", "write.kind=verbatim", "--style", style)
         assert run("predict", "squad", squad, "--from", "gold", "--out", out, *more).returncode == 0
-    given = ("score", "squad", squad, tmp_path / "sentence.jsonl", "--against", tmp_path / "short.jsonl")
-    assert "sentence against short: 5 questions answered in both, 0 in sentence alone" in run(*given).stdout
-    styles = json.loads(run(*given, "--json").stdout)["styles"]
+    command = ("score", "squad", squad, tmp_path / "sentence.jsonl", "--against", tmp_path / "short.jsonl")
+    assert "sentence against short: 5 questions answered in both, 0 in sentence alone" in run(*command).stdout
+    styles = json.loads(run(*command, "--json").stdout)["styles"]
     assert (styles["agrees"], styles["zero_overlap"], styles["contradicts"]) == (100.0, 0.0, 0.0)
     assert styles["words_one"] > styles["words_other"]
     same = ("score", "squad", squad, tmp_path / "short.jsonl", "--against", tmp_path / "short.jsonl", "--json")
@@ -129,8 +129,8 @@ def test_the_passages_of_a_dataset_become_documents(squad: Path, tmp_path: Path)
     assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == ["Harbour#0", "Harbour#1", "Garden#0"]
     library = tmp_path / "library"
     assert run("ingest", out, "--library", library).returncode == 0
-    found = json.loads(run("search", "--json", "--library", library, "Who built the lighthouse?").stdout)
-    assert found["hits"][0]["passage"]["document_id"] == "Harbour#0"
+    trace = json.loads(run("search", "--json", "--library", library, "Who built the lighthouse?").stdout)
+    assert trace["hits"][0]["passage"]["document_id"] == "Harbour#0"
 
 
 def test_reproduce_lists_reported_beside_measured(tmp_path: Path) -> None:

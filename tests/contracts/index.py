@@ -31,13 +31,13 @@ class IndexContract:
         return index
 
     def test_finds_the_text_that_fits_best_first(self, index: Index) -> None:
-        (found,) = index.search(["granite lighthouse harbour"], 3)
-        assert found[0][0] == 11
-        assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+        (hits,) = index.search(["granite lighthouse harbour"], 3)
+        assert hits[0][0] == 11
+        assert [score for _, score in hits] == sorted((score for _, score in hits), reverse=True)
 
     def test_gives_at_most_k(self, index: Index) -> None:
-        (found,) = index.search(["harbour garden roses"], 2)
-        assert len(found) == 2
+        (hits,) = index.search(["harbour garden roses"], 2)
+        assert len(hits) == 2
 
     def test_a_batch_equals_one_by_one(self, index: Index) -> None:
         texts = ["harbour", "roses in the garden", "", "zzz", "灯台"]
@@ -51,14 +51,14 @@ class IndexContract:
         keys = list(range(300, 200, -1))
         index.put(keys, ["quokka"] * len(keys))
         index.commit()
-        (found,) = index.search(["quokka"], 7)
-        assert [key for key, _ in found] == list(range(201, 208))
+        (hits,) = index.search(["quokka"], 7)
+        assert [key for key, _ in hits] == list(range(201, 208))
 
     def test_removed_keys_are_not_found(self, index: Index) -> None:
         index.remove([11, 12, 999])
         index.commit()
-        (found,) = index.search(["harbour lighthouse granite garden"], 10)
-        assert {key for key, _ in found} == {13}
+        (hits,) = index.search(["harbour lighthouse granite garden"], 10)
+        assert {key for key, _ in hits} == {13}
         assert index.keys() == {13, 14, 15, 16}
 
     def test_nothing_is_seen_before_it_is_committed(self, index: Index, make: Callable[[], Index]) -> None:
@@ -102,5 +102,5 @@ class IndexContract:
         ],
     )
     def test_any_text_is_safe(self, index: Index, text: str) -> None:
-        (found,) = index.search([text], 5)
-        assert len(found) <= 5
+        (hits,) = index.search([text], 5)
+        assert len(hits) <= 5

@@ -19,10 +19,10 @@ class RetrieverContract:
     """Give a fixture `retriever` and one `questions`, at least one of which finds something."""
 
     def test_gives_hits_for_each_question_best_first(self, retriever: Retriever, questions: list[Question]) -> None:
-        found = retriever.retrieve(questions)
-        assert len(found) == len(questions)
-        assert any(found)
-        assert all(best_first(hits) for hits in found)
+        retrieved = retriever.retrieve(questions)
+        assert len(retrieved) == len(questions)
+        assert any(retrieved)
+        assert all(best_first(hits) for hits in retrieved)
 
     def test_ties_are_ordered_by_id(self, retriever: Retriever, questions: list[Question]) -> None:
         for hits in retriever.retrieve(questions):
@@ -44,9 +44,9 @@ class RankerContract:
     """Give a fixture `ranker`."""
 
     def test_orders_the_hits_it_was_given(self, ranker: Ranker) -> None:
-        given = copy.deepcopy(HITS)
-        ranked = ranker.rank(QUESTIONS, given)
-        assert given == HITS, "what was given has been changed"
+        passed = copy.deepcopy(HITS)
+        ranked = ranker.rank(QUESTIONS, passed)
+        assert passed == HITS, "what was given has been changed"
         assert len(ranked) == len(HITS)
         for before, after in zip(HITS, ranked, strict=True):
             assert {hit.passage for hit in after} <= {hit.passage for hit in before}
@@ -71,12 +71,12 @@ class ReaderContract:
     """Give a fixture `reader`."""
 
     def test_candidates_are_anchored_and_best_first(self, reader: Reader) -> None:
-        given = copy.deepcopy(HITS)
-        found = reader.read(QUESTIONS, given)
-        assert given == HITS, "what was given has been changed"
-        assert len(found) == len(QUESTIONS)
-        assert any(found)
-        for hits, candidates in zip(HITS, found, strict=True):
+        passed = copy.deepcopy(HITS)
+        read = reader.read(QUESTIONS, passed)
+        assert passed == HITS, "what was given has been changed"
+        assert len(read) == len(QUESTIONS)
+        assert any(read)
+        for hits, candidates in zip(HITS, read, strict=True):
             assert best_first(candidates)
             for candidate in candidates:
                 assert candidate.text
@@ -99,10 +99,10 @@ class RerankerContract:
     """Give a fixture `reranker`."""
 
     def test_orders_the_candidates_it_was_given(self, reranker: Reranker) -> None:
-        given = copy.deepcopy(CANDIDATES)
-        found = reranker.rerank(QUESTIONS, given)
-        assert given == CANDIDATES, "what was given has been changed"
-        for before, after in zip(CANDIDATES, found, strict=True):
+        passed = copy.deepcopy(CANDIDATES)
+        reranked = reranker.rerank(QUESTIONS, passed)
+        assert passed == CANDIDATES, "what was given has been changed"
+        for before, after in zip(CANDIDATES, reranked, strict=True):
             places = {(c.passage.id, c.start, c.end) for c in before}
             assert {(c.passage.id, c.start, c.end) for c in after} <= places
             assert best_first(after)
@@ -193,8 +193,8 @@ class SummarizerContract:
             assert len(summaries) == len(QUESTIONS)
             for hits, summary in zip(HITS, summaries, strict=True):
                 assert len(summary.text.split()) <= words
-                given = {hit.passage for hit in hits}
-                assert all(set(sentence.evidence) <= given for sentence in summary.sentences)
+                passed = {hit.passage for hit in hits}
+                assert all(set(sentence.evidence) <= passed for sentence in summary.sentences)
 
     def test_empty_in_empty_out(self, summarizer: Summarizer) -> None:
         assert summarizer.summarize([], [], 50) == []

@@ -17,14 +17,14 @@ class StoreContract:
     def test_unknown_ids_are_none_or_left_out(self, store: Store) -> None:
         store.put([Document("a", "text")])
         assert store.document("b") is None
-        assert [found.id for found in store.passages(["b#0", "a#0", "a#1", "a", "", "a#x"])] == ["a#0"]
+        assert [passage.id for passage in store.passages(["b#0", "a#0", "a#1", "a", "", "a#x"])] == ["a#0"]
 
     def test_passages_are_pieces_of_their_document(self, store: Store) -> None:
         text = "Größe zählt.\n\n灯台は高い。\n\n  🚢 ships  "
         store.put([Document("a", text, "T"), Document("b", "other")])
-        found = store.passages(["a#2", "a#0", "b#0", "a#1"])
-        assert [passage.text for passage in found] == ["🚢 ships", "Größe zählt.", "other", "灯台は高い。"]
-        for passage in found[:2]:
+        passages = store.passages(["a#2", "a#0", "b#0", "a#1"])
+        assert [passage.text for passage in passages] == ["🚢 ships", "Größe zählt.", "other", "灯台は高い。"]
+        for passage in passages[:2]:
             assert text[passage.start : passage.end] == passage.text
             assert (passage.document_id, passage.title) == ("a", "T")
 
@@ -32,13 +32,13 @@ class StoreContract:
         store.put([Document("a", "old one\n\nold two"), Document("b", "kept")])
         store.put([Document("a", "new")])
         assert store.document("a") == Document("a", "new")
-        assert [found.text for found in store.passages(["a#0", "a#1", "b#0"])] == ["new", "kept"]
+        assert [passage.text for passage in store.passages(["a#0", "a#1", "b#0"])] == ["new", "kept"]
 
     def test_removing_takes_document_and_passages(self, store: Store) -> None:
         store.put([Document("a", "one\n\ntwo"), Document("b", "kept")])
         assert store.remove(["a", "nothing", "a"]) == ["a"]
         assert store.document("a") is None
-        assert [found.id for found in store.passages(["a#0", "a#1", "b#0"])] == ["b#0"]
+        assert [passage.id for passage in store.passages(["a#0", "a#1", "b#0"])] == ["b#0"]
         assert store.remove(["a"]) == []
 
     def test_keys_of_gone_versions_find_nothing(self, store: Store) -> None:

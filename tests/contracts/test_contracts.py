@@ -22,12 +22,12 @@ class ShortestFirst:
     """Ranks short passages and short candidates first: useless, and honest."""
 
     def rank(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Hit]]:
-        scored = [[hit.rescored("rank", -float(len(hit.passage.text))) for hit in found] for found in hits]
-        return [sorted(found, key=lambda hit: (-hit.score, hit.passage.id)) for found in scored]
+        scored = [[hit.rescored("rank", -float(len(hit.passage.text))) for hit in each] for each in hits]
+        return [sorted(each, key=lambda hit: (-hit.score, hit.passage.id)) for each in scored]
 
     def rerank(self, questions: Sequence[Question], candidates: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
         scored = [[candidate.rescored("rerank", -float(len(candidate.text))) for candidate in c] for c in candidates]
-        return [sorted(found, key=lambda candidate: (-candidate.score, candidate.passage.id)) for found in scored]
+        return [sorted(each, key=lambda candidate: (-candidate.score, candidate.passage.id)) for each in scored]
 
 
 class FirstWords:
@@ -36,9 +36,12 @@ class FirstWords:
     def summarize(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], words: int) -> list[Summary]:
         return [
             Summary(
-                tuple(SummarySentence(" ".join(hit.passage.text.split()[:words]), (hit.passage,)) for hit in found[:1])
+                tuple(
+                    SummarySentence(" ".join(hit.passage.text.split()[:words]), (hit.passage,))
+                    for hit in question_hits[:1]
+                )
             )
-            for found in hits
+            for question_hits in hits
         ]
 
 
@@ -64,12 +67,12 @@ class Careless:
     """Breaks every promise there is."""
 
     def rank(self, questions: Sequence[Question], hits: Sequence[list[Hit]]) -> list[list[Hit]]:
-        for found in hits:
-            found.reverse()
+        for question_hits in hits:
+            question_hits.reverse()
         return list(hits)
 
     def read(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Candidate]]:
-        return [[Candidate("made up", hit.passage, 0, 7, 1.0) for hit in found] for found in hits]
+        return [[Candidate("made up", hit.passage, 0, 7, 1.0) for hit in question_hits] for question_hits in hits]
 
     def judge(
         self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], candidates: Sequence[Sequence[Candidate]]

@@ -88,8 +88,8 @@ def test_a_picture_has_a_caption_for_its_text(folder: Path) -> None:
 
 
 def test_what_is_asked_can_be_chosen(folder: Path) -> None:
-    asked = {query: next(duc.load(folder, "2006", query=query)).question.text for query in ("narrative", "title")}
-    assert asked == {"narrative": "Discuss how locks work & fail. Include examples.", "title": "Canal locks"}
+    questions = {query: next(duc.load(folder, "2006", query=query)).question.text for query in ("narrative", "title")}
+    assert questions == {"narrative": "Discuss how locks work & fail. Include examples.", "title": "Canal locks"}
     with pytest.raises(SettingsError, match="query knows no 'titel'; did you mean title"):
         duc.load(folder, "2006", query="titel")
 

@@ -12,28 +12,28 @@ from wherefrom.data.examples import Example, GoldSpan, whole
 from wherefrom.data.locating import occurrences
 from wherefrom.types import Question
 
-ASKED = Question("1", "Where is the mill?")
+QUESTION = Question("1", "Where is the mill?")
 MILL = whole("a", "The mill stands by the weir.")
 
 
 def test_two_passages_do_not_share_an_id() -> None:
     with pytest.raises(ValueError, match="two passages have the same id"):
-        Example(ASKED, (MILL, MILL))
+        Example(QUESTION, (MILL, MILL))
 
 
 def test_labels_are_one_a_passage_or_none() -> None:
-    assert Example(ASKED, (MILL,), (True,), (2,)).relevant == (True,)
+    assert Example(QUESTION, (MILL,), (True,), (2,)).relevant == (True,)
     with pytest.raises(ValueError, match="2 relevant for 1 passages"):
-        Example(ASKED, (MILL,), (True, False))
+        Example(QUESTION, (MILL,), (True, False))
     with pytest.raises(ValueError, match="2 grades for 1 passages"):
-        Example(ASKED, (MILL,), grades=(2, 0))
+        Example(QUESTION, (MILL,), grades=(2, 0))
 
 
 def test_a_span_is_where_it_says() -> None:
-    Example(ASKED, (MILL,), spans=(GoldSpan("a", 16, 27, "by the weir"),))
+    Example(QUESTION, (MILL,), spans=(GoldSpan("a", 16, 27, "by the weir"),))
     for span in (GoldSpan("a", 15, 26, "by the weir"), GoldSpan("b", 16, 27, "by the weir")):
         with pytest.raises(ValueError, match="is not at"):
-            Example(ASKED, (MILL,), spans=(span,))
+            Example(QUESTION, (MILL,), spans=(span,))
 
 
 def test_answers_are_located_as_whole_words_in_any_case() -> None:
@@ -58,4 +58,4 @@ def test_located_spans_are_in_place(before: str, answer: str, after: str) -> Non
     passage = whole("a", f"{before} {answer} {after}")
     spans = list(occurrences(answer, passage))
     assert bool(spans) == bool(answer.split()) or not re.search(r"\S", answer)
-    Example(ASKED, (passage,), spans=tuple(spans))
+    Example(QUESTION, (passage,), spans=tuple(spans))

@@ -80,11 +80,9 @@ def test_wrong_instructions_say_what_and_where(
 
 
 def test_nqopen_with_the_gold_passage(tmp_path: Path) -> None:
-    found = {"title": "Walls", "text": "The wall is 3 m high.", "hasanswer": True, "isgold": True}
+    gold = {"title": "Walls", "text": "The wall is 3 m high.", "hasanswer": True, "isgold": True}
     other = {"title": "Doors", "text": "Doors open.", "hasanswer": False, "isgold": False}
-    json_lines(
-        tmp_path / "train.jsonl", [{"question": "how high", "answers": ["3 m", "three"], "ctxs": [other, found]}]
-    )
+    json_lines(tmp_path / "train.jsonl", [{"question": "how high", "answers": ["3 m", "three"], "ctxs": [other, gold]}])
     (example,) = sound(lambda: nqopen.load(tmp_path, "train"))
     assert (example.answers, example.relevant, example.answerable) == (("3 m", "three"), (False, True), True)
     assert example.passages[1].title == "Walls"

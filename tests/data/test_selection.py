@@ -155,8 +155,8 @@ def pickled(path: Path, value: object) -> Path:
 
 
 def test_yahoocqa_as_its_authors_pickled_it(tmp_path: Path) -> None:
-    asked = {"how do i bake": [["slowly", 0], ["in an öven", 1]]}
-    pickled(tmp_path / "env.pkl", {"train": {}, "dev": asked, "test": {"why": [["so", 1]]}})
+    questions = {"how do i bake": [["slowly", 0], ["in an öven", 1]]}
+    pickled(tmp_path / "env.pkl", {"train": {}, "dev": questions, "test": {"why": [["so", 1]]}})
     (example,) = sound(lambda: yahoocqa.load(tmp_path, "valid"))
     assert content(example) == ("how do i bake", ["slowly", "in an öven"], (False, True))
     assert content(next(yahoocqa.load(tmp_path / "env.pkl", "test"))) == ("why", ["so"], (True,))

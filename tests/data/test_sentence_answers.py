@@ -33,11 +33,11 @@ def test_qa2d_keeps_what_people_wrote(tmp_path: Path) -> None:
 
 def test_qa2d_finds_its_squad_passages_by_the_question(tmp_path: Path) -> None:
     context = "The mill was built by Ada Poe."
-    asked = [
+    questions = [
         {"id": id, "question": question, "answers": [{"text": "Ada Poe", "answer_start": 22}]}
         for id, question in (("x", 'Who built the "old" mill?'), ("y", "Who else?"))
     ]
-    article = {"title": "Mill", "paragraphs": [{"context": context, "qas": asked}]}
+    article = {"title": "Mill", "paragraphs": [{"context": context, "qas": questions}]}
     text(tmp_path / "train-v1.1.json", json.dumps({"data": [article]}))
     tsv(tmp_path / "train.tsv", [HEADER, MILL, RACE, ["SQuAD", "99", "Unknown ?", "a", "b", "c"]])
     (example,) = sound(lambda: qa2d.on_squad(qa2d.load(tmp_path, "train"), squad.load(tmp_path, "train")))

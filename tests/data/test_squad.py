@@ -22,8 +22,8 @@ CONTEXT = "Der Müller 😀 mahlt Korn. The miller grinds corn; the miller sings
 
 
 def question(id: str, *answers: tuple[str, int], **more: Any) -> dict[str, Any]:
-    given = [{"text": text, "answer_start": start} for text, start in answers]
-    return {"id": id, "question": f"Question {id}?", "answers": given, **more}
+    golds = [{"text": text, "answer_start": start} for text, start in answers]
+    return {"id": id, "question": f"Question {id}?", "answers": golds, **more}
 
 
 def file(*questions: dict[str, Any], title: str = "Old_mill", context: str = CONTEXT) -> bytes:
@@ -41,9 +41,9 @@ def test_answers_are_spans_in_characters(tmp_path: Path) -> None:
 
 
 def test_an_ambiguous_start_is_not_sure(tmp_path: Path) -> None:
-    asked = question("a", ("miller", 29))
-    asked["answers"][0]["start_ambiguous"] = True
-    (tmp_path / "train-v1.1.json.xz").write_bytes(lzma.compress(file(asked)))
+    ambiguous = question("a", ("miller", 29))
+    ambiguous["answers"][0]["start_ambiguous"] = True
+    (tmp_path / "train-v1.1.json.xz").write_bytes(lzma.compress(file(ambiguous)))
     (example,) = sound(lambda: squad.load(tmp_path, "train"))
     assert [span.sure for span in example.spans] == [False]
 

@@ -43,10 +43,10 @@ def squad(articles: dict[str, Any] = PARAGRAPHS) -> dict[str, Any]:
                                 "question": question,
                                 "answers": [{"text": a, "answer_start": context.index(a)} for a in answers],
                             }
-                            for id, question, answers in asked
+                            for id, question, answers in questions
                         ],
                     }
-                    for context, asked in paragraphs
+                    for context, questions in paragraphs
                 ],
             }
             for title, paragraphs in articles.items()
@@ -77,7 +77,7 @@ def write_ten_passage_sources(folder: Path, articles: int = 60) -> Path:
     for name in ("squad", "qa2d", "wikipedia"):
         (folder / name).mkdir(parents=True)
     for split, letters in (("train", "ABCDEF"), ("valid", "UVW")):
-        made = {
+        squad_articles = {
             f"Town_{letter}": [
                 (
                     f"Town {letter} has {ord(letter)}{number} bridges over its river. Part {number} of town {letter} "
@@ -95,7 +95,7 @@ def write_ten_passage_sources(folder: Path, articles: int = 60) -> Path:
             for letter in letters
         }
         with lzma.open(folder / "squad" / f"{split}-v1.1.json.xz", "wt", encoding="utf-8") as file:
-            json.dump(squad(made), file)
+            json.dump(squad(squad_articles), file)
     columns = "dataset\texample_uid\tquestion\tanswer\tturker_answer\trule-based\n"
     row = "SQuAD\tx1\tHow many bridges has town A in part 0 ?\t650\tTown A has 650 bridges in part 0 .\tno\n"
     (folder / "qa2d" / "train.tsv").write_text(columns + row)

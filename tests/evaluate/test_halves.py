@@ -9,16 +9,16 @@ from wherefrom.evaluate.spread import evenly_spread
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Numbered:
     article: str
 
 
 def test_halves_are_of_whole_articles_about_equal_and_stay_the_same() -> None:
-    questions = [Asked(f"article {n % 7}") for n in range(700)]
+    questions = [Numbered(f"article {n % 7}") for n in range(700)]
     half = halved(questions)
     assert 250 <= sum(question.article in half for question in questions) <= 450
     assert half == halved(list(reversed(questions)))
-    assert halved([Asked("one")]) == {"one"}
+    assert halved([Numbered("one")]) == {"one"}
 
 
 def test_folds_are_about_equal_and_stay_the_same() -> None:

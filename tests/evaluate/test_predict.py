@@ -67,9 +67,9 @@ def test_an_interrupted_run_is_gone_on_with(
     predict(examples[:2], pipeline, run, cut)
     with cut.open("ab") as file:
         file.write(b'{"question": {"id": "h3", "te')  # killed in mid-line
-    asked: list[int] = []
-    assert predict(examples, pipeline, run, cut, asked.append) == 5
-    assert asked == [5]
+    counts: list[int] = []
+    assert predict(examples, pipeline, run, cut, counts.append) == 5
+    assert counts == [5]
 
     def answers(path: Path) -> list[object]:
         return [replace(trace, timings={}) for trace in read_traces(path)]
@@ -158,8 +158,8 @@ def test_a_trec_run_ranks_what_the_traces_rank(
     first = out.read_text().splitlines()[0].split()
     assert [*first[:4], first[5]] == ["h1", "Q0", "Harbour#0", "1", "wherefrom"]
     assert 0.0 < float(first[4]) < 1.0
-    written, told = read_predictions(out)["h1"].ranking, read_predictions(traces)["h1"].ranking
-    assert [(id, pytest.approx(score, rel=1e-6)) for id, score in written] == list(told)
+    written, traced = read_predictions(out)["h1"].ranking, read_predictions(traces)["h1"].ranking
+    assert [(id, pytest.approx(score, rel=1e-6)) for id, score in written] == list(traced)
 
 
 @pytest.mark.parametrize(

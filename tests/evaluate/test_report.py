@@ -57,17 +57,19 @@ def test_the_curve_of_answerability_goes_through_its_points(scores: Path) -> Non
 
 def test_written_answers_have_rouge_and_lengths_by_group(tmp_path: Path) -> None:
     passage = whole("p", "The mill was built in 1908 by Ines Rey.")
-    asked = [
+    examples = [
         Example(Question(id, question), (passage,), answers=(short,), sentences=(sentence,))
         for id, question, short, sentence in (
             ("1", "When was the mill built?", "1908", "The mill was built in 1908."),
             ("2", "Who built the mill?", "Ines Rey", "Ines Rey built the mill."),
         )
     ]
-    said = {"1": "The mill was built in 1908.", "2": "Ines Rey built it."}
-    found = {id: Prediction(id, text, style="sentence") for id, text in said.items()}
+    texts = {"1": "The mill was built in 1908.", "2": "Ines Rey built it."}
+    predictions = {id: Prediction(id, text, style="sentence") for id, text in texts.items()}
     short = {"1": Prediction("1", "1908", style="short"), "2": Prediction("2", "Ines Rey", style="short")}
-    flat = score(catalog.dataset("qa2d"), asked, found).flat() | {"styles": consistency(found, short, ["1", "2"])}
+    flat = score(catalog.dataset("qa2d"), examples, predictions).flat() | {
+        "styles": consistency(predictions, short, ["1", "2"])
+    }
     path = tmp_path / "written.json"
     path.write_bytes(msgspec.json.encode(flat))
     write_report([path], tmp_path / "report.md", "x")

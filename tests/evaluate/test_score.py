@@ -14,7 +14,7 @@ from wherefrom.evaluate.score import ScoreError, compare, score, scored
 from wherefrom.types import Question
 
 
-def said(**answers: str) -> dict[str, Prediction]:
+def predicted(**answers: str) -> dict[str, Prediction]:
     return {id: Prediction(id, text) for id, text in answers.items()}
 
 
@@ -29,7 +29,7 @@ SQUAD = catalog.dataset("squad")
 def test_em_and_f1_by_hand(squad_examples: list[Example]) -> None:
     """h1 exact; h2 has two of three words right, F1 = 2·(2/3)·1/(2/3 + 1) = 0.8; h3 exact by its second gold; g1 wrong;
     g2 is missing and counts as wrong: EM 2/5, F1 2.8/5."""
-    scores = score(SQUAD, squad_examples, said(h1="1908.", h2="by Ines Moreau", h3="dawn", g1="many"))
+    scores = score(SQUAD, squad_examples, predicted(h1="1908.", h2="by Ines Moreau", h3="dawn", g1="many"))
     assert scores.metrics["em"] == pytest.approx(40.0)
     assert scores.metrics["f1"] == pytest.approx(56.0)
     assert (scores.examples, scores.missing, scores.unknown) == (5, 1, 0)
@@ -38,14 +38,14 @@ def test_em_and_f1_by_hand(squad_examples: list[Example]) -> None:
 
 
 def test_the_metrics_stand_under_their_plain_names_in_one_object(squad_examples: list[Example]) -> None:
-    flat = score(SQUAD, squad_examples, said(h1="1908")).flat()
+    flat = score(SQUAD, squad_examples, predicted(h1="1908")).flat()
     assert flat["em"] == pytest.approx(20.0)
     assert flat["dataset"] == "squad"
     assert {"f1", "intervals", "by_type", "by_keyword", "missing"} <= set(flat)
 
 
 def test_breakdowns_count_every_example_once(squad_examples: list[Example]) -> None:
-    scores = score(SQUAD, squad_examples, said(h1="1908", h2="Ines Moreau", h3="noon", g1="412", g2="dusk"))
+    scores = score(SQUAD, squad_examples, predicted(h1="1908", h2="Ines Moreau", h3="noon", g1="412", g2="dusk"))
     assert scores.by_keyword["when"]["examples"] == 3
     assert scores.by_keyword["when"]["em"] == pytest.approx(200 / 3)
     assert scores.by_keyword["who"]["em"] == 100.0
@@ -54,7 +54,9 @@ def test_breakdowns_count_every_example_once(squad_examples: list[Example]) -> N
 
 
 def test_breakdowns_say_how_long_the_answers_are(squad_examples: list[Example]) -> None:
-    scores = score(SQUAD, squad_examples, said(h1="in 1908", h2="Ines Moreau", h3="", g1="412", g2="at the dusk again"))
+    scores = score(
+        SQUAD, squad_examples, predicted(h1="in 1908", h2="Ines Moreau", h3="", g1="412", g2="at the dusk again")
+    )
     assert scores.by_keyword["when"]["words"] == 3.0  # two and four; what was declined has no length
     assert scores.by_keyword["who"]["words"] == 2.0
     assert scores.lengths["all"] == 9 / 4
@@ -74,15 +76,15 @@ def test_a_sentence_that_holds_the_answer_is_no_risk() -> None:
     example = Example(Question("1", "Who?"), (), answers=("Rey",), answerable=True)
     text = "It was built by a person named Rey."
     for style, expected in (("sentence", 0.0), ("short", 1.0)):
-        found = {"1": Prediction("1", text, chance=0.9, style=style)}
-        assert score(catalog.dataset("sample"), [example], found).metrics["aurc"] == expected
+        predictions = {"1": Prediction("1", text, chance=0.9, style=style)}
+        assert score(catalog.dataset("sample"), [example], predictions).metrics["aurc"] == expected
 
 
 def test_predictions_for_another_dataset_are_an_error(squad_examples: list[Example]) -> None:
     with pytest.raises(ScoreError, match="is it the right file"):
-        score(SQUAD, squad_examples, said(x="y"))
+        score(SQUAD, squad_examples, predicted(x="y"))
     with pytest.raises(ScoreError, match="no examples"):
-        score(SQUAD, [], said(x="y"))
+        score(SQUAD, [], predicted(x="y"))
 
 
 def test_rankings_by_hand(tmp_path: Path) -> None:
@@ -143,8 +145,8 @@ def test_sentences_are_compared_with_sentences() -> None:
 def test_patterns_decide_for_curatedtrec() -> None:
     trec = catalog.dataset("curatedtrec")
     example = Example(Question("1", "When?"), patterns=("19\\d\\d",))
-    assert score(trec, [example], said(**{"1": "1908"})).metrics["accuracy"] == 100.0
-    assert score(trec, [example], said(**{"1": "in 1908"})).metrics == {"accuracy": 0.0, "contained": 100.0}
+    assert score(trec, [example], predicted(**{"1": "1908"})).metrics["accuracy"] == 100.0
+    assert score(trec, [example], predicted(**{"1": "in 1908"})).metrics == {"accuracy": 0.0, "contained": 100.0}
 
 
 def test_passages_found_are_counted_by_depth() -> None:
@@ -159,17 +161,17 @@ def test_passages_found_are_counted_by_depth() -> None:
 def test_summaries_are_scored_by_rouge() -> None:
     qmsum = catalog.dataset("qmsum")
     example = Example(Question("1", "What was decided?"), summaries=("The group chose the red button.",))
-    metrics = score(qmsum, [example], said(**{"1": "The group chose the red button."})).metrics
+    metrics = score(qmsum, [example], predicted(**{"1": "The group chose the red button."})).metrics
     assert metrics["rouge_1_f"] == metrics["rouge_l_r"] == metrics["rouge_su4_p"] == pytest.approx(100.0)
 
 
 def test_two_systems_are_compared_question_by_question(squad_examples: list[Example]) -> None:
-    good = said(h1="1908", h2="Ines Moreau", h3="dawn", g1="412", g2="dusk")
-    bad = said(h1="1908", h2="nobody", h3="noon", g1="7", g2="dusk")
-    found = compare(scored(SQUAD, squad_examples, good), scored(SQUAD, squad_examples, bad))
-    assert found["em"].one == pytest.approx(100.0)
-    assert found["em"].difference == pytest.approx(60.0)
-    assert 0.0 < found["em"].t_test_p < 0.1
+    good = predicted(h1="1908", h2="Ines Moreau", h3="dawn", g1="412", g2="dusk")
+    bad = predicted(h1="1908", h2="nobody", h3="noon", g1="7", g2="dusk")
+    differences = compare(scored(SQUAD, squad_examples, good), scored(SQUAD, squad_examples, bad))
+    assert differences["em"].one == pytest.approx(100.0)
+    assert differences["em"].difference == pytest.approx(60.0)
+    assert 0.0 < differences["em"].t_test_p < 0.1
     same = compare(scored(SQUAD, squad_examples, good), scored(SQUAD, squad_examples, good))
     assert same["em"].t_test_p == 1.0
 

@@ -19,8 +19,8 @@ BAY_TOO = passage("bay.md#1", "It opened in the year 1908 or so")
 
 def span(source: Passage, text: str, retrieved: float, log_probability: float) -> Candidate:
     start = source.text.index(text)
-    said = {"retrieve": retrieved, "span": log_probability, "read": log_probability - 1.0, "relevance": 2.0}
-    return Candidate(text, source, start, start + len(text), log_probability - 1.0, said)
+    scores = {"retrieve": retrieved, "span": log_probability, "read": log_probability - 1.0, "relevance": 2.0}
+    return Candidate(text, source, start, start + len(text), log_probability - 1.0, scores)
 
 
 CANDIDATES = [
@@ -32,8 +32,8 @@ CANDIDATES = [
 
 
 def column(name: str, groups: tuple[Group, ...] = ("retrieval", "reading", "aggregation")) -> list[float]:
-    found = features("When did the harbour open?", CANDIDATES, None, groups)
-    values: list[float] = found[:, names(groups).index(name)].tolist()
+    rows = features("When did the harbour open?", CANDIDATES, None, groups)
+    values: list[float] = rows[:, names(groups).index(name)].tolist()
     return values
 
 
@@ -58,8 +58,8 @@ def test_lengths_places_and_scores() -> None:
 )
 def test_the_question_word_is_one_of_the_starts(question: str, start: str) -> None:
     row = features(question, CANDIDATES[:1], None, ("retrieval",))[0]
-    told = dict(zip(names(("retrieval",)), row.tolist(), strict=True))
-    assert [word for word in (*STARTS, "other") if told[f"starts_{word}"]] == [start]
+    values = dict(zip(names(("retrieval",)), row.tolist(), strict=True))
+    assert [word for word in (*STARTS, "other") if values[f"starts_{word}"]] == [start]
 
 
 def test_answers_that_say_the_same_are_taken_together() -> None:
@@ -78,8 +78,8 @@ def test_answers_that_say_the_same_are_taken_together() -> None:
 
 def test_a_reader_that_says_less_is_read_by_its_score() -> None:
     bare = Candidate("1908", BAY, 37, 41, 0.7)
-    told = dict(zip(names(("reading",)), features("?", [bare], None, ("reading",))[0].tolist(), strict=True))
-    assert (told["span_score"], told["read_score"], told["relevance"]) == (0.7, 0.7, 0.0)
+    values = dict(zip(names(("reading",)), features("?", [bare], None, ("reading",))[0].tolist(), strict=True))
+    assert (values["span_score"], values["read_score"], values["relevance"]) == (0.7, 0.7, 0.0)
 
 
 def test_tags_are_those_inside_the_candidate() -> None:
@@ -88,8 +88,8 @@ def test_tags_are_those_inside_the_candidate() -> None:
     around = Tagged(tokens, numpy.array([noun, number, noun, noun], "u1"), numpy.array([none, date, none, none], "u1"))
     candidate = Candidate("1908", BAY, 109, 113, 1.0)
     (row,) = marks([candidate], [around], [100])
-    found = dict(zip(names(("tags",)), row, strict=True))
-    assert {name for name, value in found.items() if value} == {"pos_NUM", "ner_DATE"}
+    tags = dict(zip(names(("tags",)), row, strict=True))
+    assert {name for name, value in tags.items() if value} == {"pos_NUM", "ner_DATE"}
 
 
 def test_groups_are_columns_side_by_side() -> None:

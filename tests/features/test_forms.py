@@ -17,8 +17,8 @@ def test_a_token_has_three_forms() -> None:
 
 
 def test_matches_as_written_in_small_letters_and_by_stem() -> None:
-    found = exact_match(of("Who sails the Ship?"), of("the ship sailed The Ship"))
-    assert found.tolist() == [[1, 1, 1], [0, 1, 1], [0, 0, 1], [0, 1, 1], [1, 1, 1]]
+    matches = exact_match(of("Who sails the Ship?"), of("the ship sailed The Ship"))
+    assert matches.tolist() == [[1, 1, 1], [0, 1, 1], [0, 0, 1], [0, 1, 1], [1, 1, 1]]
 
 
 def test_nothing_matches_an_empty_question() -> None:

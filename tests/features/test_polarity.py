@@ -52,8 +52,8 @@ def test_asks_for_something_else(question: str) -> None:
 
 def looked_at(question: str, quoted: str, text: str = TEXT, title: str = "") -> dict[str, float]:
     start = text.index(quoted)
-    found = features(question, title, text, (start, start + len(quoted)), Stems("english"))
-    return dict(zip(NAMES, found, strict=True))
+    values = features(question, title, text, (start, start + len(quoted)), Stems("english"))
+    return dict(zip(NAMES, values, strict=True))
 
 
 def test_a_negation_in_the_span_counts() -> None:
@@ -62,8 +62,8 @@ def test_a_negation_in_the_span_counts() -> None:
 
 
 def test_a_question_with_a_negation_asks_for_it() -> None:
-    found = looked_at("Is it true that the mill does not grind corn?", "does not grind corn")
-    assert (found["negation"], found["question negated"]) == (0.0, 1.0)
+    values = looked_at("Is it true that the mill does not grind corn?", "does not grind corn")
+    assert (values["negation"], values["question negated"]) == (0.0, 1.0)
     assert looked_at("Does the mill not grind corn?", "open to visitors")["negation"] == 1.0
 
 
@@ -100,7 +100,7 @@ def test_a_number_of_the_question_is_looked_for() -> None:
 
 
 def test_coverage_is_the_share_of_the_questions_words() -> None:
-    found = looked_at("Is the mill open to visitors?", "open to visitors")  # mill, open, visitor
-    assert found["span coverage"] == pytest.approx(2 / 3)
-    assert found["sentence coverage"] == pytest.approx(2 / 3)
+    values = looked_at("Is the mill open to visitors?", "open to visitors")  # mill, open, visitor
+    assert values["span coverage"] == pytest.approx(2 / 3)
+    assert values["sentence coverage"] == pytest.approx(2 / 3)
     assert looked_at("Is the mill open to visitors?", "open", title="The mill")["sentence coverage"] == 1.0

@@ -32,7 +32,7 @@ def tagger() -> Tagger:
     return Tagger(Weights.named("tagger"))
 
 
-def told(tagger: Tagger, text: str) -> list[tuple[str, str, str]]:
+def tagged(tagger: Tagger, text: str) -> list[tuple[str, str, str]]:
     (tagged,) = tagger.tag([text])
     return [
         (text[start:end], POS[pos], NER[ner])
@@ -47,18 +47,18 @@ def test_the_tags_are_those_of_spacy() -> None:
 
 
 def test_knows_people_places_dates_and_parts_of_speech(tagger: Tagger) -> None:
-    found = {word: (pos, ner) for word, pos, ner in told(tagger, TEXTS[0])}
-    assert found["Obama"] == ("PROPN", "PERSON")
-    assert found["Honolulu"] == ("PROPN", "GPE")
-    assert found["1961"] == ("NUM", "DATE")
-    assert found["born"] == ("VERB", "O")
-    assert found["in"] == ("ADP", "O")
-    assert found[","][0] == "PUNCT"
+    tags = {word: (pos, ner) for word, pos, ner in tagged(tagger, TEXTS[0])}
+    assert tags["Obama"] == ("PROPN", "PERSON")
+    assert tags["Honolulu"] == ("PROPN", "GPE")
+    assert tags["1961"] == ("NUM", "DATE")
+    assert tags["born"] == ("VERB", "O")
+    assert tags["in"] == ("ADP", "O")
+    assert tags[","][0] == "PUNCT"
 
 
 def test_the_same_word_is_tagged_by_its_neighbours(tagger: Tagger) -> None:
-    noun = {word: pos for word, pos, _ in told(tagger, "They made a record of the sale.")}["record"]
-    verb = {word: pos for word, pos, _ in told(tagger, "They will record the song.")}["record"]
+    noun = {word: pos for word, pos, _ in tagged(tagger, "They made a record of the sale.")}["record"]
+    verb = {word: pos for word, pos, _ in tagged(tagger, "They will record the song.")}["record"]
     assert (noun, verb) == ("NOUN", "VERB")
 
 
@@ -84,23 +84,23 @@ def test_a_long_text_is_cut_where_it_cannot_be_seen(tagger: Tagger, monkeypatch:
 
 
 def test_words_are_forgotten_when_there_are_too_many(tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = told(tagger, TEXTS[0])
+    before = tagged(tagger, TEXTS[0])
     monkeypatch.setattr(tags, "_MOST_WORDS", 3)
     for number in range(20):
-        told(tagger, f"word{number} and Honolulu")
+        tagged(tagger, f"word{number} and Honolulu")
         assert len(tagger._vocabulary._numbers) < 10
-    assert told(tagger, TEXTS[0]) == before
+    assert tagged(tagger, TEXTS[0]) == before
 
 
 def test_threads_share_a_tagger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tags, "_MOST_WORDS", 30)
     tagger = Tagger(Weights.named("tagger"))
     texts = [f"Person{number} met Ana in Rome on May {number % 28 + 1}, and left." for number in range(200)]
-    expected = [told(tagger, text) for text in texts]
+    expected = [tagged(tagger, text) for text in texts]
     wrong: list[str] = []
 
     def check() -> None:
-        wrong.extend(text for text, gold in zip(texts, expected, strict=True) if told(tagger, text) != gold)
+        wrong.extend(text for text, gold in zip(texts, expected, strict=True) if tagged(tagger, text) != gold)
 
     threads = [threading.Thread(target=check) for _ in range(4)]
     for thread in threads:
@@ -144,7 +144,7 @@ def test_the_sum_is_the_one_written_down_in_the_module(tmp_path: Path) -> None:
     arrays["pos.weight"][1, 7] = 1.0  # the second number speaks for NOUN
     arrays["ner.weight"][0, 5] = -1.0  # the first, being negative, for GPE
     numpy.savez(tmp_path / FILE, **arrays)
-    assert told(Tagger(Weights(tmp_path)), "word") == [("word", "NOUN", "GPE")]
+    assert tagged(Tagger(Weights(tmp_path)), "word") == [("word", "NOUN", "GPE")]
 
 
 def test_weights_that_are_missing_or_broken_are_named(tmp_path: Path) -> None:

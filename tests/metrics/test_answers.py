@@ -39,15 +39,15 @@ def plain_tokens(text: str) -> list[str]:
 
 
 def plain_f1(prediction: str, gold: str, version: str) -> float:
-    said, wanted = plain_tokens(prediction), plain_tokens(gold)
-    if not said or not wanted:
-        return float(version == "2.0" and said == wanted)
+    predicted, wanted = plain_tokens(prediction), plain_tokens(gold)
+    if not predicted or not wanted:
+        return float(version == "2.0" and predicted == wanted)
     left, same = list(wanted), 0
-    for word in said:
+    for word in predicted:
         if word in left:
             left.remove(word)
             same += 1
-    return 2 * same / (len(said) + len(wanted))  # the harmonic mean of same/said and same/wanted
+    return 2 * same / (len(predicted) + len(wanted))  # the harmonic mean of same/said and same/wanted
 
 
 @pytest.mark.parametrize("version", ["1.1", "2.0"])
@@ -190,14 +190,14 @@ def test_best_threshold_is_what_trying_them_all_finds() -> None:
         answerable = [random.random() < 0.6 for _ in range(size)]
         predictions = [random.choice(["", "said"]) for _ in range(size)]
         scores = [
-            random.choice([0.0, 0.5, 1.0]) if has and said else float(not has and not said)
-            for has, said in zip(answerable, predictions, strict=True)
+            random.choice([0.0, 0.5, 1.0]) if has and predicted else float(not has and not predicted)
+            for has, predicted in zip(answerable, predictions, strict=True)
         ]
         doubts = random.sample([place / 20 for place in range(1, 21)], size)  # all different, all above 0
         tried = [sum(with_threshold(scores, doubts, answerable, at)) / size for at in [0.0, *doubts]]
-        found = best_no_answer_threshold(scores, doubts, answerable, predictions)
-        assert found.score == pytest.approx(max(tried))
-        assert sum(with_threshold(scores, doubts, answerable, found.threshold)) / size == pytest.approx(found.score)
+        best = best_no_answer_threshold(scores, doubts, answerable, predictions)
+        assert best.score == pytest.approx(max(tried))
+        assert sum(with_threshold(scores, doubts, answerable, best.threshold)) / size == pytest.approx(best.score)
 
 
 def test_nan_doubts_and_lists_of_different_length_are_errors() -> None:
@@ -208,7 +208,7 @@ def test_nan_doubts_and_lists_of_different_length_are_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "gold", "found"),
+    ("text", "gold", "contained"),
     [
         ("It stars Nicolas Cage's brother.", "nicolas cage", True),
         ("The birdcages are empty.", "cage", False),
@@ -220,8 +220,8 @@ def test_nan_doubts_and_lists_of_different_length_are_errors() -> None:
         ("他住在北京市", "北京", False),  # DrQA's tokens: a run of letters is one
     ],
 )
-def test_contains_answer_finds_whole_tokens(text: str, gold: str, found: bool) -> None:
-    assert contains_answer(text, ["not there", gold]) is found
+def test_contains_answer_finds_whole_tokens(text: str, gold: str, contained: bool) -> None:
+    assert contains_answer(text, ["not there", gold]) is contained
 
 
 def test_patterns_match_at_the_beginning_in_any_case() -> None:

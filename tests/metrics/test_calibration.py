@@ -54,8 +54,8 @@ def test_best_f1_by_hand() -> None:
 
 
 def test_thresholds() -> None:
-    found = at_threshold(SCORES, TRUTHS, 0.5)
-    assert (found.precision, found.recall) == (0.5, 0.5)
+    point = at_threshold(SCORES, TRUTHS, 0.5)
+    assert (point.precision, point.recall) == (0.5, 0.5)
     assert at_threshold(SCORES, TRUTHS, 0.95).precision == 1.0  # nothing said, nothing wrong
     assert threshold_for_precision(SCORES, TRUTHS, 0.5) == 0.4
     assert threshold_for_precision(SCORES, TRUTHS, 0.6) == 0.9
@@ -130,9 +130,9 @@ def test_bounds_and_no_result_depends_on_the_order(pairs: list[tuple[float, bool
 @given(cases)
 def test_bins_hold_everything_once(pairs: list[tuple[float, bool]]) -> None:
     for binning in get_args(Binning):
-        found = reliability(*apart(pairs), 5, binning)
-        assert sum(group.count for group in found) == len(pairs)
-        assert sum(group.count * group.truth for group in found) == pytest.approx(sum(truth for _, truth in pairs))
+        bins = reliability(*apart(pairs), 5, binning)
+        assert sum(group.count for group in bins) == len(pairs)
+        assert sum(group.count * group.truth for group in bins) == pytest.approx(sum(truth for _, truth in pairs))
 
 
 @given(cases)

@@ -17,22 +17,22 @@ from wherefrom.metrics.tokens import marco_tokens
 
 def test_marco_by_hand() -> None:
     # tokens: "it is 5 km ." (5) and "it is 5 kilometres ." (5): LCS 4, P = R = F = 4/5; BLEU-1 4/5; BLEU-2 √(4/5 · 2/4)
-    found = marco(["It is 5km."], [["It is 5 kilometres."]])
-    assert found.rouge_l == pytest.approx(0.8)
-    assert found.bleu[0] == pytest.approx(0.8)
-    assert found.bleu[1] == pytest.approx(math.sqrt(0.8 * 0.5))
-    assert found.meteor is None
+    scores = marco(["It is 5km."], [["It is 5 kilometres."]])
+    assert scores.rouge_l == pytest.approx(0.8)
+    assert scores.bleu[0] == pytest.approx(0.8)
+    assert scores.bleu[1] == pytest.approx(math.sqrt(0.8 * 0.5))
+    assert scores.meteor is None
 
 
 def test_marco_agrees_with_the_scorers_it_is_published_with() -> None:
     pairs = [pair for pair in random_pairs(71, 400) + real_pairs(72, 200) if all(map(marco_tokens, pair[1]))]
-    ours = marco([said for said, _ in pairs], [wanted for _, wanted in pairs])
+    ours = marco([predicted for predicted, _ in pairs], [wanted for _, wanted in pairs])
     wanted = {i: [" ".join(marco_tokens(text)) for text in references] for i, (_, references) in enumerate(pairs)}
-    said = {i: [" ".join(marco_tokens(text))] for i, (text, _) in enumerate(pairs)}
-    rouge_l, each = Rouge().compute_score(wanted, said)
+    predicted = {i: [" ".join(marco_tokens(text))] for i, (text, _) in enumerate(pairs)}
+    rouge_l, each = Rouge().compute_score(wanted, predicted)
     assert ours.rouge_l == pytest.approx(rouge_l, abs=1e-12)
     assert ours.rouge_l_each == pytest.approx(list(each), abs=1e-12)
-    assert ours.bleu == pytest.approx(Bleu(4).compute_score(wanted, said, verbose=0)[0], abs=1e-12)
+    assert ours.bleu == pytest.approx(Bleu(4).compute_score(wanted, predicted, verbose=0)[0], abs=1e-12)
 
 
 def test_marco_without_brevity_penalty() -> None:
@@ -42,16 +42,16 @@ def test_marco_without_brevity_penalty() -> None:
 
 
 def test_narrative_ignores_case_and_punctuation() -> None:
-    found = narrative(["In the House!"], [["in the house", "at home"]])
-    assert found.rouge_l == 1.0
-    assert found.bleu[2] == pytest.approx(1.0)
-    assert found.meteor == pytest.approx(1 - 0.5 / 27)
+    scores = narrative(["In the House!"], [["in the house", "at home"]])
+    assert scores.rouge_l == 1.0
+    assert scores.bleu[2] == pytest.approx(1.0)
+    assert scores.meteor == pytest.approx(1 - 0.5 / 27)
 
 
 def test_duc_averages_over_summaries() -> None:
     # the first: recall 1/2, precision 1; the second: nothing
-    found = duc(["harbours", "nothing alike"], [["harbour towns"], ["wholly different words"]], ("1",))
-    assert found["1"] == pytest.approx((0.5, 0.25, 1 / 3))
+    scores = duc(["harbours", "nothing alike"], [["harbour towns"], ["wholly different words"]], ("1",))
+    assert scores["1"] == pytest.approx((0.5, 0.25, 1 / 3))
 
 
 def test_mean_f_is_not_the_f_of_the_means() -> None:

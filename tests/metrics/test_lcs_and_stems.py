@@ -36,10 +36,10 @@ def test_length_is_that_of_the_table(left: list[str], right: list[str]) -> None:
 @given(letters, letters)
 def test_places_spell_a_longest_common_subsequence(reference: list[str], other: list[str]) -> None:
     places = lcs_places(reference, other)
-    found = [token for place, token in enumerate(reference) if places >> place & 1]
-    assert len(found) == table_length(reference, other)
+    common = [token for place, token in enumerate(reference) if places >> place & 1]
+    assert len(common) == table_length(reference, other)
     rest = iter(other)
-    assert all(token in rest for token in found)
+    assert all(token in rest for token in common)
 
 
 def test_length_by_hand() -> None:

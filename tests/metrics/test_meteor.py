@@ -65,27 +65,27 @@ def test_synonyms_match_only_if_given() -> None:
 def test_agrees_with_nltk_without_wordnet() -> None:
     nothing = LittleWordNet({})
     for prediction, references in random_pairs(61, 1500) + real_pairs(62, 300):
-        said, wanted = prediction.split(), [reference.split() for reference in references]
-        assert meteor(said, wanted) == pytest.approx(meteor_score(wanted, said, wordnet=nothing), abs=1e-12)
+        predicted, wanted = prediction.split(), [reference.split() for reference in references]
+        assert meteor(predicted, wanted) == pytest.approx(meteor_score(wanted, predicted, wordnet=nothing), abs=1e-12)
 
 
 def test_agrees_with_nltk_with_synonyms() -> None:
     # NLTK looks up the stems of words, we the words: of words that are their own stems both make the same
     meanings = {"harbour": ["river", "of"], "ran": ["in", "river"], "river": ["harbour"], "of": ["in", "e.g."]}
     for prediction, references in random_pairs(63, 3000):
-        said, *wanted = [
+        predicted, *wanted = [
             [word for word in text.lower().split() if stem(word, "nltk") == word] for text in (prediction, *references)
         ]
-        ours = meteor(said, wanted, synonyms=lambda word: meanings.get(word, []))
-        assert ours == pytest.approx(meteor_score(wanted, said, wordnet=LittleWordNet(meanings)), abs=1e-12)
+        ours = meteor(predicted, wanted, synonyms=lambda word: meanings.get(word, []))
+        assert ours == pytest.approx(meteor_score(wanted, predicted, wordnet=LittleWordNet(meanings)), abs=1e-12)
 
 
 @given(tokens, st.lists(tokens, min_size=1, max_size=3), tokens)
-def test_bounds_and_references(said: list[str], references: list[list[str]], another: list[str]) -> None:
-    score = meteor(said, references)
+def test_bounds_and_references(predicted: list[str], references: list[list[str]], another: list[str]) -> None:
+    score = meteor(predicted, references)
     assert 0.0 <= score <= 1.0
-    assert meteor(said, [*references, another]) >= score
-    assert meteor(said, references[::-1]) == score
+    assert meteor(predicted, [*references, another]) >= score
+    assert meteor(predicted, references[::-1]) == score
 
 
 @given(tokens.filter(bool))

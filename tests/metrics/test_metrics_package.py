@@ -30,12 +30,12 @@ def test_the_benchmark_writes_markdown_and_json_that_agree(tmp_path: Path) -> No
     out = tmp_path / "results" / "metrics.md"
     assert metrics_bench.main(["--answers", "60", "--beside", "20", "--out", str(out)]) == 0
     text = out.read_text(encoding="utf-8")
-    found = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
+    results = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
     assert "Scoring 60 answers" in text
-    assert found["commit"] in text
+    assert results["commit"] in text
     assert str(metrics_bench.ROOT) not in text
-    assert all(row["apart"] < 1e-9 for row in found["beside"])  # every package scored the same
-    assert {row["peer"] for row in found["beside"]} == set(metrics_bench.PEERS)
+    assert all(row["apart"] < 1e-9 for row in results["beside"])  # every package scored the same
+    assert {row["peer"] for row in results["beside"]} == set(metrics_bench.PEERS)
 
 
 def test_the_same_seed_draws_the_same_texts() -> None:

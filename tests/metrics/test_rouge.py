@@ -47,10 +47,10 @@ def test_example_of_the_paper() -> None:
 
 def test_rouge_1_and_2_by_hand() -> None:
     # prediction "the cat the cat sat", reference "the cat sat on the mat"
-    said, wanted = "the cat the cat sat".split(), "the cat sat on the mat".split()
-    assert rouge_n(said, wanted, 1) == Hits(4, 5, 6)  # the 2, cat 1 of 2, sat 1
-    assert rouge_n(said, wanted, 2) == Hits(2, 4, 5)  # "the cat" 1 of 2, "cat sat" 1
-    assert rouge_n(said, wanted, 2).score() == pytest.approx((2 / 4, 2 / 5, 2 * 2 / 9))
+    predicted, wanted = "the cat the cat sat".split(), "the cat sat on the mat".split()
+    assert rouge_n(predicted, wanted, 1) == Hits(4, 5, 6)  # the 2, cat 1 of 2, sat 1
+    assert rouge_n(predicted, wanted, 2) == Hits(2, 4, 5)  # "the cat" 1 of 2, "cat sat" 1
+    assert rouge_n(predicted, wanted, 2).score() == pytest.approx((2 / 4, 2 / 5, 2 * 2 / 9))
 
 
 def test_skip_bigrams_reach_over_four_tokens_and_no_more() -> None:
@@ -130,8 +130,8 @@ def test_agrees_with_rouge_score(stems: str | None) -> None:
         single = rouge(prediction, references[:1], ("1", "2", "L", "Lsum"), options)
         peer = scorer.score(references[0], prediction)
         for kind, name in PEER_NAMES.items():
-            found = single[kind]  # type: ignore[index]
-            assert (found.precision, found.recall) == pytest.approx(
+            ours_of_kind = single[kind]  # type: ignore[index]
+            assert (ours_of_kind.precision, ours_of_kind.recall) == pytest.approx(
                 (peer[name].precision, peer[name].recall), abs=1e-12
             )
 
@@ -152,24 +152,24 @@ def test_summaries_of_many_lines_agree_with_rouge_score() -> None:
 def test_marco_agrees_with_coco_caption() -> None:
     peer = Rouge()
     for prediction, references in random_pairs(24, 1500) + real_pairs(25, 500):
-        said = " ".join(prediction.split())
+        predicted = " ".join(prediction.split())
         wanted = [" ".join(reference.split()) for reference in references]
-        ours = rouge_l_marco(said.split(), [reference.split() for reference in wanted]).f
-        assert ours == pytest.approx(peer.calc_score([said], wanted), abs=1e-12)
+        ours = rouge_l_marco(predicted.split(), [reference.split() for reference in wanted]).f
+        assert ours == pytest.approx(peer.calc_score([predicted], wanted), abs=1e-12)
 
 
 @given(tokens, tokens)
-def test_bounds_and_symmetry(said: list[str], wanted: list[str]) -> None:
+def test_bounds_and_symmetry(predicted: list[str], wanted: list[str]) -> None:
     for count in (rouge_l, rouge_su, lambda a, b: rouge_n(a, b, 1), lambda a, b: rouge_n(a, b, 2)):
-        hits, back = count(said, wanted), count(wanted, said)
+        hits, back = count(predicted, wanted), count(wanted, predicted)
         assert (hits.same, hits.predicted, hits.wanted) == (back.same, back.wanted, back.predicted)
         assert all(0.0 <= value <= 1.0 for value in hits.score())
         assert min(hits.score()[:2]) <= hits.score().f + 1e-12
         assert hits.score().f <= max(hits.score()[:2]) + 1e-12
-    assert rouge_l(said, wanted).same <= rouge_n(said, wanted, 1).same
+    assert rouge_l(predicted, wanted).same <= rouge_n(predicted, wanted, 1).same
 
 
-@given(tokens.filter(lambda given: len(given) > 1))
+@given(tokens.filter(lambda words: len(words) > 1))
 def test_a_text_equals_itself(text: list[str]) -> None:
     for hits in (rouge_l(text, text), rouge_n(text, text, 1), rouge_n(text, text, 2), rouge_su(text, text)):
         assert hits.score() == (1.0, 1.0, 1.0)
@@ -179,17 +179,17 @@ def test_a_text_equals_itself(text: list[str]) -> None:
 
 @given(tokens, st.lists(tokens, min_size=1, max_size=4), tokens, st.randoms())
 def test_more_references_never_hurt_and_their_order_is_indifferent(
-    said: list[str], references: list[list[str]], another: list[str], random: Random
+    predicted: list[str], references: list[list[str]], another: list[str], random: Random
 ) -> None:
-    before = rouge_l_marco(said, references)
-    assert rouge_l_marco(said, [*references, another]).f >= before.f - 1e-12
-    assert rouge_l_marco(said, random.sample(references, len(references))) == before
+    before = rouge_l_marco(predicted, references)
+    assert rouge_l_marco(predicted, [*references, another]).f >= before.f - 1e-12
+    assert rouge_l_marco(predicted, random.sample(references, len(references))) == before
 
 
 @given(tokens, tokens, st.sampled_from("abcdef"))
-def test_a_longer_prediction_never_recalls_less(said: list[str], wanted: list[str], token: str) -> None:
-    assert rouge_l([*said, token], wanted).same >= rouge_l(said, wanted).same
-    assert rouge_n([*said, token], wanted, 1).same >= rouge_n(said, wanted, 1).same
+def test_a_longer_prediction_never_recalls_less(predicted: list[str], wanted: list[str], token: str) -> None:
+    assert rouge_l([*predicted, token], wanted).same >= rouge_l(predicted, wanted).same
+    assert rouge_n([*predicted, token], wanted, 1).same >= rouge_n(predicted, wanted, 1).same
 
 
 @pytest.mark.parametrize("text", ["", "...", "北京"])

@@ -29,10 +29,10 @@ values = st.lists(st.tuples(st.floats(-10, 10), st.floats(-10, 10)), min_size=2,
 def test_t_test_by_hand() -> None:
     # differences 1, 2, 3: mean 2, s = 1, t = 2·√3, 2 degrees of freedom
     # for ν = 2 the tails are 1 − t/√(2 + t²) = 1 − √(12/14)
-    found = paired_t_test([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
-    assert (found.difference, found.freedom) == (2.0, 2)
-    assert found.t == pytest.approx(2 * math.sqrt(3))
-    assert found.p == pytest.approx(1 - math.sqrt(12 / 14))
+    result = paired_t_test([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
+    assert (result.difference, result.freedom) == (2.0, 2)
+    assert result.t == pytest.approx(2 * math.sqrt(3))
+    assert result.p == pytest.approx(1 - math.sqrt(12 / 14))
 
 
 def test_t_tails_of_one_degree_are_those_of_cauchy() -> None:
@@ -101,9 +101,9 @@ def test_sign_test_by_hand_and_beside_scipy() -> None:
 
 def test_permutation_test_nears_the_exact_share() -> None:
     # differences 1, 2, 3: of 8 sign changes only +++ and −−− are as far from 0: p = 1/4
-    found = permutation_test([1.0, 2.0, 3.0], [0.0, 0.0, 0.0], samples=20_000)
-    assert found.p == pytest.approx(0.25, abs=0.01)
-    assert found.difference == 2.0
+    result = permutation_test([1.0, 2.0, 3.0], [0.0, 0.0, 0.0], samples=20_000)
+    assert result.p == pytest.approx(0.25, abs=0.01)
+    assert result.difference == 2.0
 
 
 def test_random_tests_near_the_t_test() -> None:
@@ -118,13 +118,13 @@ def test_random_tests_near_the_t_test() -> None:
 def test_bootstrap_interval_covers_and_nears_the_normal_one() -> None:
     random = Random(105)
     scores = [random.gauss(10, 2) for _ in range(400)]
-    found = bootstrap_interval(scores, samples=3000)
+    result = bootstrap_interval(scores, samples=3000)
     error = 1.96 * 2 / math.sqrt(400)
-    assert found.low < found.mean < found.high
-    assert found.low == pytest.approx(found.mean - error, abs=0.05)
-    assert found.high == pytest.approx(found.mean + error, abs=0.05)
+    assert result.low < result.mean < result.high
+    assert result.low == pytest.approx(result.mean - error, abs=0.05)
+    assert result.high == pytest.approx(result.mean + error, abs=0.05)
     narrow = bootstrap_interval(scores, confidence=0.5, samples=3000)
-    assert found.low < narrow.low < narrow.high < found.high
+    assert result.low < narrow.low < narrow.high < result.high
     assert bootstrap_interval([0.5, 0.5]) == bootstrap_interval([0.5, 0.5], seed=9)  # no spread, no interval
 
 
@@ -159,8 +159,8 @@ def test_errors_name_what_is_wrong() -> None:
 
 def test_the_interval_of_a_difference_keeps_pairs_together() -> None:
     one, other = [0.9, 0.1, 0.5, 0.7], [0.8, 0.0, 0.4, 0.6]  # apart they scatter, each pair differs by 0.1
-    found = paired_interval(one, other)
-    assert (found.mean, found.low, found.high) == tuple(pytest.approx(0.1) for _ in range(3))
+    result = paired_interval(one, other)
+    assert (result.mean, result.low, result.high) == tuple(pytest.approx(0.1) for _ in range(3))
     won = paired_interval([1.0] * 30 + [0.0] * 70, [0.0] * 100, samples=4000)
     assert won.mean == pytest.approx(0.3)
     assert won.low == pytest.approx(0.3 - 1.96 * 0.0458, abs=0.011)  # the normal approximation

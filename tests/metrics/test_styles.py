@@ -97,17 +97,17 @@ def test_yes_in_one_style_and_no_in_the_other() -> None:
 
 
 def test_means_by_group_by_hand() -> None:
-    found = by_group(["who", "when", "who", "who"], [1.0, 5.0, 2.0, 3.0])
-    assert list(found) == ["who", "when"]
-    assert (found["who"].count, found["who"].share, found["who"].mean) == (3, 0.75, 2.0)
-    assert found["who"].standard_error == pytest.approx(1 / math.sqrt(3))  # s = 1
-    assert found["when"].standard_error == 0.0
+    groups = by_group(["who", "when", "who", "who"], [1.0, 5.0, 2.0, 3.0])
+    assert list(groups) == ["who", "when"]
+    assert (groups["who"].count, groups["who"].share, groups["who"].mean) == (3, 0.75, 2.0)
+    assert groups["who"].standard_error == pytest.approx(1 / math.sqrt(3))  # s = 1
+    assert groups["when"].standard_error == 0.0
 
 
 def test_lengths_by_group() -> None:
-    found = length_by_group(["short", "sentence", "short"], ["In 1820.", "It was built in 1820.", ""])
-    assert found["short"].mean == 1.0
-    assert found["sentence"].mean == 5.0
+    groups = length_by_group(["short", "sentence", "short"], ["In 1820.", "It was built in 1820.", ""])
+    assert groups["short"].mean == 1.0
+    assert groups["sentence"].mean == 5.0
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-5, 5)), min_size=1, max_size=20), st.randoms())

@@ -36,4 +36,4 @@ def test_scores_are_the_networks_relevance(session: WriterSession) -> None:
 
 
 def test_keeps_so_many(session: WriterSession) -> None:
-    assert [len(found) for found in MasqueRanker(session, keep=1).rank(QUESTIONS, HITS)] == [1, 1, 1, 0, 1, 1]
+    assert [len(hits) for hits in MasqueRanker(session, keep=1).rank(QUESTIONS, HITS)] == [1, 1, 1, 0, 1, 1]

@@ -20,7 +20,7 @@ class TestContract(ReaderContract):
 
 
 def best(question: str, *passages: Passage) -> str:
-    hits = [Hit(found, 1.0) for found in passages]
+    hits = [Hit(passage, 1.0) for passage in passages]
     return SentenceReader(10, "english").read([Question("", question)], [hits])[0][0].text
 
 

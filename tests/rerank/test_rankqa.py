@@ -19,7 +19,7 @@ from wherefrom.runtime.weights import Weights, WeightsError
 from wherefrom.stages import Reranker
 from wherefrom.types import Question
 
-ASKED = [Question("", "How many kinds of rose are there?")]
+QUESTIONS = [Question("", "How many kinds of rose are there?")]
 
 
 class DigitsAreDates:
@@ -33,11 +33,11 @@ class DigitsAreDates:
         return [self._tagged(text) for text in texts]
 
     def _tagged(self, text: str) -> Tagged:
-        found = tokens(text)
-        digits = [text[start:end].isdigit() for start, end in found]
+        spans = tokens(text)
+        digits = [text[start:end].isdigit() for start, end in spans]
         pos = [POS.index("NUM" if digit else "NOUN") for digit in digits]
         ner = [NER.index("DATE" if digit else "O") for digit in digits]
-        return Tagged(found, numpy.array(pos, numpy.uint8), numpy.array(ner, numpy.uint8))
+        return Tagged(spans, numpy.array(pos, numpy.uint8), numpy.array(ner, numpy.uint8))
 
 
 def reranker(folder: Path, weights: dict[str, float], **more: int) -> RankQAReranker:
@@ -56,22 +56,22 @@ CANDIDATES = [span(HARBOUR, "Ines Moreau", 0.9), span(GARDEN, "412 kinds", 0.7),
 
 
 def test_the_network_decides(tmp_path: Path) -> None:
-    (longest,) = reranker(tmp_path / "a", {"rank": 1.0}).rerank(ASKED, [CANDIDATES])
+    (longest,) = reranker(tmp_path / "a", {"rank": 1.0}).rerank(QUESTIONS, [CANDIDATES])
     assert [candidate.text for candidate in longest] == ["nine", "412 kinds", "Ines Moreau"]
-    (dates,) = reranker(tmp_path / "b", {"ner_DATE": 1.0}).rerank(ASKED, [CANDIDATES])
+    (dates,) = reranker(tmp_path / "b", {"ner_DATE": 1.0}).rerank(QUESTIONS, [CANDIDATES])
     assert [candidate.text for candidate in dates] == ["412 kinds", "Ines Moreau", "nine"]  # ties: the reader's order
 
 
 def test_the_readers_score_is_kept_beside_the_new_one(tmp_path: Path) -> None:
-    (found,) = reranker(tmp_path, {"rank": 1.0}).rerank(ASKED, [CANDIDATES])
-    assert found[-1].features == {"read": 0.9, "rerank": 0.0}
-    assert found[-1].score == 0.0
+    (ranked,) = reranker(tmp_path, {"rank": 1.0}).rerank(QUESTIONS, [CANDIDATES])
+    assert ranked[-1].features == {"read": 0.9, "rerank": 0.0}
+    assert ranked[-1].score == 0.0
 
 
 def test_candidates_behind_the_top_k_stay_behind(tmp_path: Path) -> None:
-    (found,) = reranker(tmp_path, {"rank": 1.0}, top_k=2).rerank(ASKED, [CANDIDATES])
-    assert [candidate.text for candidate in found] == ["412 kinds", "Ines Moreau", "nine"]
-    assert found[1].score > found[2].score
+    (ranked,) = reranker(tmp_path, {"rank": 1.0}, top_k=2).rerank(QUESTIONS, [CANDIDATES])
+    assert [candidate.text for candidate in ranked] == ["412 kinds", "Ines Moreau", "nine"]
+    assert ranked[1].score > ranked[2].score
 
 
 def test_only_the_sentences_around_candidates_are_tagged(tmp_path: Path) -> None:
@@ -83,14 +83,14 @@ def test_only_the_sentences_around_candidates_are_tagged(tmp_path: Path) -> None
         "The garden opens at nine.",
     ]
     unneeded = DigitsAreDates()
-    RankQAReranker(Weights(write(tmp_path, {"rank": 1.0})), unneeded, "span").rerank(ASKED, [CANDIDATES])
+    RankQAReranker(Weights(write(tmp_path, {"rank": 1.0})), unneeded, "span").rerank(QUESTIONS, [CANDIDATES])
     assert unneeded.shown == []
 
 
 def test_weights_of_another_reader_are_refused(tmp_path: Path) -> None:
     other = RankQAReranker(Weights(write(tmp_path / "mine", {"rank": 1.0})), DigitsAreDates(), "sentence")
     with pytest.raises(SettingsError, match=r"mine was trained on candidates of read.kind span, not sentence; .*train"):
-        other.rerank(ASKED, [CANDIDATES])
+        other.rerank(QUESTIONS, [CANDIDATES])
 
 
 @pytest.mark.parametrize("damage", ["no_array", "no_numpy", "unknown_feature", "no_file"])
@@ -106,4 +106,4 @@ def test_broken_weights_are_named(tmp_path: Path, damage: str) -> None:
     else:
         (folder / "model.npz").unlink()
     with pytest.raises(WeightsError, match="mine"):
-        RankQAReranker(Weights(folder), DigitsAreDates(), "span").rerank(ASKED, [CANDIDATES])
+        RankQAReranker(Weights(folder), DigitsAreDates(), "span").rerank(QUESTIONS, [CANDIDATES])

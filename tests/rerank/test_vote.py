@@ -24,15 +24,15 @@ class TestContract(RerankerContract):
 def test_two_that_agree_beat_one_that_is_surer() -> None:
     alone = span(GARDEN, "412", math.log(0.4))
     twice = [span(HARBOUR, "The harbour", math.log(0.3)), span(HARBOUR, "harbour", math.log(0.2))]
-    (found,) = VoteReranker().rerank([Question("", "?")], [[alone, *twice]])
-    assert [candidate.text for candidate in found] == ["The harbour", "harbour", "412"]
-    assert found[0].score == pytest.approx(math.log(0.5))
-    assert found[0].features["rerank"] == found[0].score
-    assert found[0].features["read"] == pytest.approx(math.log(0.3))
+    (ranked,) = VoteReranker().rerank([Question("", "?")], [[alone, *twice]])
+    assert [candidate.text for candidate in ranked] == ["The harbour", "harbour", "412"]
+    assert ranked[0].score == pytest.approx(math.log(0.5))
+    assert ranked[0].features["rerank"] == ranked[0].score
+    assert ranked[0].features["read"] == pytest.approx(math.log(0.3))
 
 
 def test_scores_that_are_far_apart_are_no_trouble() -> None:
-    given: list[Candidate] = [span(GARDEN, "412", 5.0), span(HARBOUR, "31 metres", -9000.0)]
-    (found,) = VoteReranker().rerank([Question("", "?")], [given])
-    assert [candidate.text for candidate in found] == ["412", "31 metres"]
-    assert all(math.isfinite(candidate.score) for candidate in found)
+    candidates: list[Candidate] = [span(GARDEN, "412", 5.0), span(HARBOUR, "31 metres", -9000.0)]
+    (ranked,) = VoteReranker().rerank([Question("", "?")], [candidates])
+    assert [candidate.text for candidate in ranked] == ["412", "31 metres"]
+    assert all(math.isfinite(candidate.score) for candidate in ranked)

@@ -34,13 +34,13 @@ def filled(path: Path, texts: list[str], language: str = "english") -> BM25Index
 def test_scores_are_those_of_the_formula(tmp_path: Path) -> None:
     """idf = ln(1 + (N - n + 1/2) / (n + 1/2)); tf part = f (k1 + 1) / (f + k1 (1 - b + b len / mean))."""
     texts = ["red red kite", "red fox", "grey fox runs far"]
-    (found,) = filled(tmp_path, texts).search(["red"], 3)
+    (hits,) = filled(tmp_path, texts).search(["red"], 3)
     idf = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
     expected = {
         0: idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 3)),
         1: idf * 1 * 2.2 / (1 + 1.2 * (0.25 + 0.75 * 2 / 3)),
     }
-    assert dict(found) == pytest.approx(expected, rel=1e-5)
+    assert dict(hits) == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_word_asked_twice_counts_twice(tmp_path: Path) -> None:

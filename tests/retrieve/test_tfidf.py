@@ -28,14 +28,14 @@ class TestContract(IndexContract):
 
     @pytest.fixture
     def make(self, tmp_path: Path) -> Iterator[Callable[[], Index]]:
-        made: list[TfidfIndex] = []
+        opened: list[TfidfIndex] = []
 
         def index() -> TfidfIndex:
-            made.append(TfidfIndex(tmp_path / "tfidf", IndexSettings()))
-            return made[-1]
+            opened.append(TfidfIndex(tmp_path / "tfidf", IndexSettings()))
+            return opened[-1]
 
         yield index
-        for one in made:
+        for one in opened:
             one.close()
 
 
@@ -54,21 +54,21 @@ def idf(passages: int, holding: int) -> float:
 def test_the_dot_product_is_that_of_the_formula(tmp_path: Path) -> None:
     """Sum over shared n-grams of log(1 + times in the question) idf * log(1 + times in the passage) idf."""
     index = filled(tmp_path, ["red red kite", "red fox", "grey owl", "brown owl"])
-    (found,) = index.search(["red kite"], 3, "dot")
+    (hits,) = index.search(["red kite"], 3, "dot")
     once, twice = math.log(2), math.log(3)
     expected = {
         # shares "red", twice there, "kite", and the pair "red kite"; "red red" is not asked for
         0: once * twice * idf(4, 2) ** 2 + 2 * once * once * idf(4, 1) ** 2,
         1: once * once * idf(4, 2) ** 2,
     }
-    assert dict(found) == pytest.approx(expected, rel=1e-5)
+    assert dict(hits) == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_cosine_divides_by_both_lengths(tmp_path: Path) -> None:
     index = filled(tmp_path, ["red fox", "grey owl", "brown owl"], IndexSettings(ngrams=1))
-    (found,) = index.search(["red bee"], 3)
+    (hits,) = index.search(["red bee"], 3)
     red, fox, bee = idf(3, 1), idf(3, 1), idf(3, 0)
-    assert dict(found) == pytest.approx({0: red * red / (math.hypot(red, bee) * math.hypot(red, fox))}, rel=1e-5)
+    assert dict(hits) == pytest.approx({0: red * red / (math.hypot(red, bee) * math.hypot(red, fox))}, rel=1e-5)
 
 
 def test_a_passage_is_most_like_itself(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_pairs_do_not_go_over_function_words_or_from_one_passage_to_the_next(tmp
 def test_few_buckets_mean_collisions_and_no_crash(tmp_path: Path) -> None:
     texts = [" ".join(f"w{number}x{word}" for word in range(40)) for number in range(60)]
     index = filled(tmp_path, texts, IndexSettings(buckets=1024))
-    assert {found[0][0] for found in index.search(texts, 1)} == set(range(60))
+    assert {hits[0][0] for hits in index.search(texts, 1)} == set(range(60))
     assert len(index.search([texts[0]], 60)[0]) > 1, "nothing collides in 1,024 buckets?"
 
 
@@ -132,7 +132,7 @@ def test_the_hashes_are_the_same_in_every_process() -> None:
         "from wherefrom.retrieve.ngrams import NGrams\nfrom wherefrom.config import IndexSettings\n"
         "print(NGrams(IndexSettings()).counted(['The quick brown fox'])[0].tolist())"
     )
-    said = {
+    printed = {
         subprocess.run(
             [sys.executable, "-c", code],
             capture_output=True,
@@ -142,7 +142,7 @@ def test_the_hashes_are_the_same_in_every_process() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    assert said == {f"{NGrams(IndexSettings()).counted(['The quick brown fox'])[0].tolist()}\n"}
+    assert printed == {f"{NGrams(IndexSettings()).counted(['The quick brown fox'])[0].tolist()}\n"}
 
 
 def test_many_small_commits_give_the_scores_of_one(tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ def test_many_small_commits_give_the_scores_of_one(tmp_path: Path) -> None:
     segments = list((tmp_path / "pieces").glob("segment-*"))
     assert 1 < len(segments) < 25, "50 commits left more segments than merging should"
     assert pieces.keys() == set(range(400))
-    for asked in texts[::37]:
-        one, other = whole.search([asked], 10)[0], pieces.search([asked], 10)[0]
+    for text in texts[::37]:
+        one, other = whole.search([text], 10)[0], pieces.search([text], 10)[0]
         assert [key for key, _ in one] == [key for key, _ in other]
         assert [score for _, score in one] == pytest.approx([score for _, score in other], rel=1e-5)
 
@@ -212,8 +212,8 @@ def test_processes_build_what_one_would(tmp_path: Path, monkeypatch: pytest.Monk
     index.put(range(len(texts)), texts)
     index.commit()
     assert len(list((tmp_path / "many").glob("segment-*"))) > 1
-    for asked in texts[::50]:
-        one, other = alone.search([asked], 10)[0], index.search([asked], 10)[0]
+    for text in texts[::50]:
+        one, other = alone.search([text], 10)[0], index.search([text], 10)[0]
         assert [key for key, _ in one] == [key for key, _ in other]
     index.close()
 

@@ -24,7 +24,7 @@ def check_preference(brief: Sequence[Candidate], plain: Sequence[Candidate], bre
         raised[candidate.passage.id].append(candidate.score - old.score + less)
     for name, values in raised.items():
         assert values == pytest.approx([values[0]] * len(values), abs=1e-3)  # all spans of a passage by the same
-        best = [max(c.score for c in found if c.passage.id == name) for found in (brief, plain)]
+        best = [max(c.score for c in candidates if c.passage.id == name) for candidates in (brief, plain)]
         assert best[0] == pytest.approx(best[1], abs=1e-4)
     assert [c.score for c in brief] == sorted((c.score for c in brief), reverse=True)
     assert [c.text for c in brief] != [c.text for c in plain]

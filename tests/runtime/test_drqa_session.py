@@ -79,25 +79,29 @@ def test_the_exported_graph_says_what_the_network_says(off: str | None, tmp_path
     folder, network, _ = tiny_drqa_weights.write(tmp_path, settings)
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
     random = numpy.random.default_rng(2)
-    asked, told, width = [2, 4, 1], [7, 1, 5], network.settings.width
+    question_lengths, passage_lengths, width = [2, 4, 1], [7, 1, 5], network.settings.width
     question = random.normal(size=(3, 4, width)).astype("f4")
     passage = random.normal(size=(3, 7, width)).astype("f4")
     features = random.normal(size=(3, 7, network.settings.features)).astype("f4")
-    found = session.run(
+    outputs = session.run(
         ["start", "end"],
         {
             "question": question,
-            "asked": numpy.array(asked, "i4"),
+            "asked": numpy.array(question_lengths, "i4"),
             "passage": passage,
-            "told": numpy.array(told, "i4"),
+            "told": numpy.array(passage_lengths, "i4"),
             "features": features,
         },
     )
     with torch.no_grad():
         wanted = network(
-            *map(torch.from_numpy, (question,)), asked, torch.from_numpy(passage), told, torch.from_numpy(features)
+            *map(torch.from_numpy, (question,)),
+            question_lengths,
+            torch.from_numpy(passage),
+            passage_lengths,
+            torch.from_numpy(features),
         )
-    for ours, theirs in zip(found, wanted, strict=True):
+    for ours, theirs in zip(outputs, wanted, strict=True):
         numpy.testing.assert_allclose(ours, theirs.numpy(), rtol=0.03, atol=0.03)  # weights of 16 bits
 
 
@@ -107,19 +111,19 @@ def test_a_network_of_eight_bits_is_smaller_and_says_nearly_the_same() -> None:
     sixteen, eight = (to_onnx(network, bits).SerializeToString() for bits in (16, 8))
     assert len(eight) < 0.7 * len(sixteen)
     random = numpy.random.default_rng(2)
-    given = {
+    inputs = {
         "question": random.normal(size=(2, 4, network.settings.width)).astype("f4"),
         "asked": numpy.array([4, 3], "i4"),
         "passage": random.normal(size=(2, 7, network.settings.width)).astype("f4"),
         "told": numpy.array([7, 7], "i4"),
         "features": random.normal(size=(2, 7, network.settings.features)).astype("f4"),
     }
-    said = []
+    outputs = []
     for model in (sixteen, eight):
         session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-        said.append(numpy.concatenate([logits.ravel() for logits in session.run(["start", "end"], given)]))
-    assert numpy.abs(said[0] - said[1]).max() < 0.1 * numpy.ptp(said[0])
-    assert not numpy.array_equal(*said)
+        outputs.append(numpy.concatenate([logits.ravel() for logits in session.run(["start", "end"], inputs)]))
+    assert numpy.abs(outputs[0] - outputs[1]).max() < 0.1 * numpy.ptp(outputs[0])
+    assert not numpy.array_equal(*outputs)
 
 
 def test_vectors_are_those_of_training(written: tuple[Path, DrQANetwork, Path]) -> None:
@@ -168,22 +172,22 @@ def test_eight_bits_keep_a_row_within_half_a_step() -> None:
 
 def test_a_question_or_a_passage_without_words_is_not_read(written: tuple[Path, DrQANetwork, Path]) -> None:
     nothing = [Hit(whole("a", " \n "), 1.0), Hit(whole("b", "Some words."), 1.0)]
-    made = reader(written[0])
-    (found,) = made.read([Question("1", "")], [nothing])
-    assert found == []
-    (found,) = made.read([Question("1", "What?")], [nothing])
-    assert {candidate.passage.id for candidate in found} == {"b"}
-    assert made.read([], []) == []
+    drqa = reader(written[0])
+    (candidates,) = drqa.read([Question("1", "")], [nothing])
+    assert candidates == []
+    (candidates,) = drqa.read([Question("1", "What?")], [nothing])
+    assert {candidate.passage.id for candidate in candidates} == {"b"}
+    assert drqa.read([], []) == []
 
 
 def test_spans_are_short_distinct_and_carry_what_is_known(written: tuple[Path, DrQANetwork, Path]) -> None:
     text = "The red house and the blue tree stand here today and so does the old grey lamp by the water of the bay."
     hits = [Hit(whole("a", text), 3.0, {"retrieve": 3.0}), Hit(whole("b", text[4:]), 2.0, {"retrieve": 2.0})]
-    (found,) = reader(written[0], candidates=40).read([Question("1", "Which colour has the tree?")], [hits])
-    assert len(found) == 40
-    assert len({(c.passage.id, c.start, c.end) for c in found}) == 40
-    assert [c.features["span_rank"] for c in found] == list(range(1, 41))
-    for candidate in found:
+    (candidates,) = reader(written[0], candidates=40).read([Question("1", "Which colour has the tree?")], [hits])
+    assert len(candidates) == 40
+    assert len({(c.passage.id, c.start, c.end) for c in candidates}) == 40
+    assert [c.features["span_rank"] for c in candidates] == list(range(1, 41))
+    for candidate in candidates:
         assert len(candidate.text.split()) <= 15
         assert candidate.features["retrieve"] == (3.0 if candidate.passage.id == "a" else 2.0)
         assert candidate.features["span"] == candidate.features["read"] == candidate.score
@@ -195,8 +199,8 @@ def test_a_span_of_two_neighbouring_passages_is_one_candidate(written: tuple[Pat
     text = "The red house stands here."
     one = Passage("d#0", "d", text, 0, len(text))
     two = Passage("d#1", "d", text[4:], 4, len(text))
-    (found,) = reader(written[0], candidates=100).read([Question("1", "Which?")], [[Hit(one, 1.0), Hit(two, 1.0)]])
-    places = [(c.passage.start + c.start, c.passage.start + c.end) for c in found]
+    (candidates,) = reader(written[0], candidates=100).read([Question("1", "Which?")], [[Hit(one, 1.0), Hit(two, 1.0)]])
+    places = [(c.passage.start + c.start, c.passage.start + c.end) for c in candidates]
     assert len(set(places)) == len(places) == 20  # all spans of six tokens but the full stop
     alone = [
         reader(written[0], 100).read([Question("1", "Which?")], [[Hit(passage, 1.0)]])[0] for passage in (one, two)
@@ -205,25 +209,25 @@ def test_a_span_of_two_neighbouring_passages_is_one_candidate(written: tuple[Pat
     for candidate in (*alone[0], *alone[1]):
         place = (candidate.passage.start + candidate.start, candidate.passage.start + candidate.end)
         scores[place] = max(candidate.score, scores.get(place, candidate.score))
-    assert [c.score for c in found] == [scores[place] for place in places]
+    assert [c.score for c in candidates] == [scores[place] for place in places]
 
 
 def test_ties_go_to_the_earlier_passage_then_to_the_shorter_span(written: tuple[Path, DrQANetwork, Path]) -> None:
     """Equal texts are read alike, so every span of the first comes before its twin."""
     hits = [Hit(whole("b", "A red boat."), 1.0), Hit(whole("a", "A red boat."), 1.0)]
-    (found,) = reader(written[0], candidates=20).read([Question("1", "Which boat?")], [hits])
-    assert [c.passage.id for c in found] == ["b", "a"] * 9  # all but the full stops
-    assert all(one.score == two.score for one, two in zip(found[::2], found[1::2], strict=True))
+    (candidates,) = reader(written[0], candidates=20).read([Question("1", "Which boat?")], [hits])
+    assert [c.passage.id for c in candidates] == ["b", "a"] * 9  # all but the full stops
+    assert all(one.score == two.score for one, two in zip(candidates[::2], candidates[1::2], strict=True))
 
 
 def test_softmax_normalises_inside_each_passage(written: tuple[Path, DrQANetwork, Path]) -> None:
     hits = [Hit(whole("a", "Red boats sail."), 1.0), Hit(whole("b", "One."), 1.0)]
-    (found,) = reader(written[0], 50, "softmax", 30).read([Question("1", "Which?")], [hits])
-    sums = {name: sum(numpy.exp(c.score) for c in found if c.passage.id == name) for name in "ab"}
+    (candidates,) = reader(written[0], 50, "softmax", 30).read([Question("1", "Which?")], [hits])
+    sums = {name: sum(numpy.exp(c.score) for c in candidates if c.passage.id == name) for name in "ab"}
     assert 0 < sums["a"] < 1  # spans that end before they start have the rest
     (plain,) = reader(written[0], 50, "exp", 30).read([Question("1", "Which?")], [hits])
     for name in "ab":
-        orders = [[(c.start, c.end) for c in rows if c.passage.id == name] for rows in (found, plain)]
+        orders = [[(c.start, c.end) for c in rows if c.passage.id == name] for rows in (candidates, plain)]
         assert orders[0] == orders[1]
 
 
@@ -238,8 +242,8 @@ def test_the_weights_say_how_much_shorter_spans_are_preferred(
 
     def read(name: Path, brevity: bool = True) -> list[Candidate]:
         session = DrQASession(Weights(name), 2)
-        made = DrQAReader(session, ByRule(), ByRule.pos, ByRule.ner, 99, 30, span_score, brevity)
-        return made.read([Question("1", "Which?")], hits)[0]
+        drqa = DrQAReader(session, ByRule(), ByRule.pos, ByRule.ner, 99, 30, span_score, brevity)
+        return drqa.read([Question("1", "Which?")], hits)[0]
 
     plain, brief = read(written[0]), read(folder)
     assert read(folder, brevity=False) == plain
@@ -258,17 +262,17 @@ def test_the_switch_reaches_the_reader(written: tuple[Path, DrQANetwork, Path], 
     scores = []
     for switch in ("true", "false"):
         chosen = ["read.kind=drqa", f"runtime.drqa={folder}", f"read.brevity={switch}"]
-        (found,) = build(resolve(overrides=chosen), None).reader.read(
+        (candidates,) = build(resolve(overrides=chosen), None).reader.read(
             [Question("1", "Which?")], [[Hit(whole("a", "Red boats sail."), 1.0)]]
         )
-        scores.append([c.score == c.features["span"] for c in found])
+        scores.append([c.score == c.features["span"] for c in candidates])
     assert not all(scores[0])
     assert scores[1] == [True] * 9
 
 
 def test_tags_are_matched_by_name() -> None:
-    found = one_hot(numpy.array([1, 0, 2], numpy.uint8), ("NOUN", "PROPN", "SPACE"), ("", "PROPN", "X", "NOUN"))
-    assert found.tolist() == [[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
+    encoded = one_hot(numpy.array([1, 0, 2], numpy.uint8), ("NOUN", "PROPN", "SPACE"), ("", "PROPN", "X", "NOUN"))
+    assert encoded.tolist() == [[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
     assert POS[0] == NER[0] == ""
 
 

@@ -112,8 +112,8 @@ AWKWARD = [
 @pytest.mark.parametrize(("question", "text"), AWKWARD)
 def test_awkward_pairs_give_candidates_in_place_or_none(session: ReaderSession, question: str, text: str) -> None:
     reader = SpanReader(session, candidates=3, max_tokens=5, relevance=0.5)
-    (found,) = reader.read([Question("", question)], [[Hit(passage("p#0", text), 1.0)]])
-    assert all(text[c.start : c.end] == c.text and c.text.strip() for c in found)
+    (candidates,) = reader.read([Question("", question)], [[Hit(passage("p#0", text), 1.0)]])
+    assert all(text[c.start : c.end] == c.text and c.text.strip() for c in candidates)
 
 
 def test_one_pass_serves_ranking_reading_and_judging(session: ReaderSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,18 +173,18 @@ def test_shorter_spans_are_preferred_as_trying_all_says(brevity: float) -> None:
         ordered = sorted(wanted, key=lambda span: -wanted[span])
         raised = max(float(start[first] + end[last]) for first, last in wanted) - wanted[ordered[0]]
         for n in (1, 5, 999):
-            found = best_spans(start, end, 6, n, paragraph, brevity)
-            assert [span[:2] for span in found] == ordered[:n]
-            assert [span[2] for span in found] == pytest.approx(
+            best = best_spans(start, end, 6, n, paragraph, brevity)
+            assert [span[:2] for span in best] == ordered[:n]
+            assert [span[2] for span in best] == pytest.approx(
                 [wanted[span] + raised for span in ordered[:n]], abs=1e-5
             )
 
 
 def test_equal_spans_stay_in_order_where_shorter_ones_are_preferred() -> None:
     nothing = numpy.zeros(3, numpy.float32)
-    found = best_spans(nothing, nothing, 2, 9, brevity=1.0)
-    assert [span[:2] for span in found] == [(0, 0), (1, 1), (2, 2), (0, 1), (1, 2)]
-    assert [span[2] for span in found] == pytest.approx([0, 0, 0, -math.log(2), -math.log(2)])
+    best = best_spans(nothing, nothing, 2, 9, brevity=1.0)
+    assert [span[:2] for span in best] == [(0, 0), (1, 1), (2, 2), (0, 1), (1, 2)]
+    assert [span[2] for span in best] == pytest.approx([0, 0, 0, -math.log(2), -math.log(2)])
 
 
 def test_the_weights_say_how_much_and_the_settings_whether(weights: Path, tmp_path: Path) -> None:
@@ -195,8 +195,8 @@ def test_the_weights_say_how_much_and_the_settings_whether(weights: Path, tmp_pa
 
     def read(name: Path, switch: str) -> list[Candidate]:
         chosen = [f"runtime.reader={name}", f"read.brevity={switch}", "read.candidates=900", "rerank.kind=none"]
-        (found,) = build(resolve(overrides=chosen), None).reader.read([Question("", "when?")], hits)
-        return found
+        (candidates,) = build(resolve(overrides=chosen), None).reader.read([Question("", "when?")], hits)
+        return candidates
 
     plain, brief = read(weights, "true"), read(folder, "true")
     assert read(folder, "false") == plain  # the same scores, features and order
@@ -221,10 +221,10 @@ def test_many_threads_read_what_one_does(weights: Path) -> None:
 
 def test_only_so_much_is_remembered(session: ReaderSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wherefrom.runtime.reader._REMEMBERED", 2)
-    found = [passage(f"p#{n}", f"boat {n}") for n in range(4)]
-    assert len(session.read(["what?"], [found])[0]) == 4
+    passages = [passage(f"p#{n}", f"boat {n}") for n in range(4)]
+    assert len(session.read(["what?"], [passages])[0]) == 4
     assert len(session._remembered) == 4  # the next stages ask for all of them
-    session.read(["who?"], [found[:1]])
+    session.read(["who?"], [passages[:1]])
     assert len(session._remembered) == 2
 
 
@@ -255,19 +255,19 @@ def reading(relevance: float, no_answer: float) -> PassageReading:
 def test_features_by_hand() -> None:
     first, second = passage("p#0", "Marta fixed the boiler in May."), passage("p#1", "The boiler hums.")
     hits = [Hit(first, 2.0), Hit(second, 1.0)]
-    said = [
+    candidates = [
         Candidate("May", first, 26, 29, -0.5, {"span": -0.75}),
         Candidate("in May", first, 23, 29, -2.0, {"span": -2.5}),
         Candidate("hums", second, 11, 15, -3.0, {"span": -4.0}),
     ]
     stems = Stems("english")
-    found = features("When was the boiler fixed?", hits, [reading(30.0, 1.0), reading(-2.0, 1.0)], said, stems)
-    assert found is not None
-    named = dict(zip(NAMES, found, strict=True))
+    row = features("When was the boiler fixed?", hits, [reading(30.0, 1.0), reading(-2.0, 1.0)], candidates, stems)
+    assert row is not None
+    named = dict(zip(NAMES, row, strict=True))
     assert (named["relevance"], named["other relevance"]) == (12.0, -2.0)  # the first is bounded
     assert (named["span"], named["margin"]) == (pytest.approx(-0.75), 1.5)
     assert (named["same passage"], named["coverage"]) == (1.0, 1.0)  # `boiler` and `fixed` both stand near
-    elsewhere = features("When was the boiler sold?", hits, [reading(0.0, 1.0), reading(1.0, 1.0)], said, stems)
+    elsewhere = features("When was the boiler sold?", hits, [reading(0.0, 1.0), reading(1.0, 1.0)], candidates, stems)
     assert elsewhere is not None
     named = dict(zip(NAMES, elsewhere, strict=True))
     assert named["same passage"] == 0.0
@@ -296,8 +296,8 @@ def test_chances_follow_the_knots_where_there_are_some(weights: Path, tmp_path: 
     (folder / "judge.json").write_text(json.dumps({**JUDGE, "knots": [[-1e6, 0.25], [1e6, 0.25]]}))
     judge = CalibratedJudge(ReaderSession(Weights(folder), threads=1))
     hits = [[Hit(passage("p#0", "the boat"), 1.0)]]
-    said = [[Candidate("boat", hits[0][0].passage, 4, 8, 1.0)]]
-    assert judge.judge([Question("", "what?")], hits, said) == [0.25]
+    candidates = [[Candidate("boat", hits[0][0].passage, 4, 8, 1.0)]]
+    assert judge.judge([Question("", "what?")], hits, candidates) == [0.25]
 
 
 def test_a_library_answers_through_the_network(weights: Path, tmp_path: Path) -> None:
@@ -315,9 +315,9 @@ def test_one_passage_gives_as_many_candidates_as_are_asked_for(session: ReaderSe
     text = "the boats of the bay sail at dawn and come back at dusk with all the fish that there is in the cold sea"
     hits = [[Hit(passage("p#0", text), 1.0)]]
     for wanted in (5, 40):
-        (found,) = SpanReader(session, wanted, max_tokens=8, relevance=0.5).read([Question("", "when?")], hits)
-        assert len(found) == wanted
-        assert len({(candidate.start, candidate.end) for candidate in found}) == wanted
+        (candidates,) = SpanReader(session, wanted, max_tokens=8, relevance=0.5).read([Question("", "when?")], hits)
+        assert len(candidates) == wanted
+        assert len({(candidate.start, candidate.end) for candidate in candidates}) == wanted
 
 
 def test_a_re_ranker_changes_the_answer_and_not_the_chance(weights: Path, tmp_path: Path) -> None:

@@ -46,11 +46,11 @@ class Script:
 def searched(
     places: CopyPlaces, after: Callable[[Sequence[str]], Mapping[str, float]], safe: str = SAFE, **settings: int
 ) -> list[WrittenAnswer]:
-    given: Vocabulary = vocabulary(safe)
-    return Search(places, given, MARKS.end, SearchSettings(**settings)).run(Script(places, after), MARKS.sentence)
+    words: Vocabulary = vocabulary(safe)
+    return Search(places, words, MARKS.end, SearchSettings(**settings)).run(Script(places, after), MARKS.sentence)
 
 
-def told(written: WrittenAnswer) -> list[str]:
+def pieces_of(written: WrittenAnswer) -> list[str]:
     return [PIECES[copied.token] for copied in written.tokens]
 
 
@@ -68,20 +68,20 @@ def place(places: CopyPlaces, piece: str) -> int:
 
 
 def test_greedy_takes_the_best_token_until_the_end() -> None:
-    (found,) = searched(NOTHING, in_turn({"the": 0.6, "story": 0.4}, {"story": 0.9}, {END: 0.8, "is": 0.2}))
-    assert told(found) == ["the", "story"]
-    assert found.ended
-    assert found.score == pytest.approx((numpy.log(0.6) + numpy.log(0.9) + numpy.log(0.8)) / 3, abs=1e-6)
+    (answer,) = searched(NOTHING, in_turn({"the": 0.6, "story": 0.4}, {"story": 0.9}, {END: 0.8, "is": 0.2}))
+    assert pieces_of(answer) == ["the", "story"]
+    assert answer.ended
+    assert answer.score == pytest.approx((numpy.log(0.6) + numpy.log(0.9) + numpy.log(0.8)) / 3, abs=1e-6)
 
 
 def test_the_vocabulary_and_the_places_of_a_token_add_up() -> None:
     at = place(KING, "old")
-    (found,) = searched(KING, in_turn({"the": 0.4, f"place:{at}": 0.35, "old": 0.25}, {END: 1.0}), safe=f"{SAFE} old")
-    assert told(found) == ["old"]  # 0.35 + 0.25
-    assert found.tokens[0].place == at
-    assert found.tokens[0].share == pytest.approx(0.35 / 0.6)
-    assert found.vocabulary[0] == pytest.approx(0.25 / 0.6)
-    assert found.vocabulary[0] + found.places[0].sum() == pytest.approx(1.0)
+    (answer,) = searched(KING, in_turn({"the": 0.4, f"place:{at}": 0.35, "old": 0.25}, {END: 1.0}), safe=f"{SAFE} old")
+    assert pieces_of(answer) == ["old"]  # 0.35 + 0.25
+    assert answer.tokens[0].place == at
+    assert answer.tokens[0].share == pytest.approx(0.35 / 0.6)
+    assert answer.vocabulary[0] == pytest.approx(0.25 / 0.6)
+    assert answer.vocabulary[0] + answer.places[0].sum() == pytest.approx(1.0)
 
 
 def test_a_beam_finds_what_greedy_misses() -> None:
@@ -92,48 +92,48 @@ def test_a_beam_finds_what_greedy_misses() -> None:
 
     greedy = searched(NOTHING, after)[0]
     best, *others = searched(NOTHING, after, beam=3)
-    assert told(greedy)[0] == "the"
-    assert told(best) == ["story"]
+    assert pieces_of(greedy)[0] == "the"
+    assert pieces_of(best) == ["story"]
     assert [other.score for other in others] == sorted((other.score for other in others), reverse=True)
     assert others[0].score <= best.score
 
 
 def test_a_wider_beam_than_there_are_answers() -> None:
-    found = searched(NOTHING, in_turn({"the": 1.0}, {END: 1.0}), beam=5)
-    assert [told(one) for one in found] == [["the"]]
+    answers = searched(NOTHING, in_turn({"the": 1.0}, {END: 1.0}), beam=5)
+    assert [pieces_of(one) for one in answers] == [["the"]]
 
 
 def test_never_empty() -> None:
-    (found,) = searched(NOTHING, in_turn({END: 0.99, "the": 0.01}, {END: 1.0}))
-    assert told(found) == ["the"]
+    (answer,) = searched(NOTHING, in_turn({END: 0.99, "the": 0.01}, {END: 1.0}))
+    assert pieces_of(answer) == ["the"]
 
 
 def test_cut_at_the_longest() -> None:
-    (found,) = searched(NOTHING, in_turn({"the": 0.5, "story": 0.4}), max_tokens=3)
-    assert len(found.tokens) == 3
-    assert not found.ended
+    (answer,) = searched(NOTHING, in_turn({"the": 0.5, "story": 0.4}), max_tokens=3)
+    assert len(answer.tokens) == 3
+    assert not answer.ended
 
 
 def test_four_tokens_in_a_row_do_not_come_twice() -> None:
     order = ["the", "story", "is", "."]
-    (found,) = searched(NOTHING, lambda written: {order[len(written) % 4]: 0.9, END: 0.1})
-    assert told(found) == ["the", "story", "is", ".", "the", "story", "is"]  # the next would be the fourth again
+    (answer,) = searched(NOTHING, lambda written: {order[len(written) % 4]: 0.9, END: 0.1})
+    assert pieces_of(answer) == ["the", "story", "is", ".", "the", "story", "is"]  # the next would be the fourth again
     (free,) = searched(NOTHING, lambda written: {order[len(written) % 4]: 0.9, END: 0.1}, block_ngrams=0, max_tokens=12)
     assert len(free.tokens) == 12
 
 
 def test_repeats_are_let_in_where_nothing_else_is_left() -> None:
-    (found,) = searched(NOTHING, lambda written: {"the": 1.0} if len(written) < 9 else {END: 1.0}, max_tokens=12)
-    assert told(found) == ["the"] * 9
+    (answer,) = searched(NOTHING, lambda written: {"the": 1.0} if len(written) < 9 else {END: 1.0}, max_tokens=12)
+    assert pieces_of(answer) == ["the"] * 9
 
 
 def test_no_token_twice_in_a_row_but_where_a_source_has_it_so() -> None:
     stammering = in_turn({"the": 1.0}, {"the": 0.9, "story": 0.1}, {END: 1.0})
-    assert told(searched(NOTHING, stammering)[0]) == ["the", "story"]
-    assert told(searched(NOTHING, stammering, echo=True)[0]) == ["the", "the"]
+    assert pieces_of(searched(NOTHING, stammering)[0]) == ["the", "story"]
+    assert pieces_of(searched(NOTHING, stammering, echo=True)[0]) == ["the", "the"]
     places = places_of([text("king king sleeps")], ())
-    (found,) = searched(places, in_turn({"place:0": 1.0}, {"place:1": 0.9, "the": 0.1}, {END: 1.0}))
-    assert told(found) == ["king", "king"]
+    (answer,) = searched(places, in_turn({"place:0": 1.0}, {"place:1": 0.9, "the": 0.1}, {END: 1.0}))
+    assert pieces_of(answer) == ["king", "king"]
 
 
 def test_where_every_step_looked_is_kept_if_asked_for() -> None:
@@ -160,88 +160,88 @@ def test_each_answer_of_a_beam_keeps_its_own_looks() -> None:
             return {f"place:{old if written == ['the'] else king}": 0.9}
         return {END: 1.0}
 
-    for found in searched(KING, after, beam=2, looking=True):
-        assert found.looked is not None
-        at = old if told(found)[0] == "the" else king
-        assert numpy.flatnonzero(found.looked[1]).tolist() == [at]
+    for answer in searched(KING, after, beam=2, looking=True):
+        assert answer.looked is not None
+        at = old if pieces_of(answer)[0] == "the" else king
+        assert numpy.flatnonzero(answer.looked[1]).tolist() == [at]
 
 
 class TestKeepsToTheSources:
     def test_digits_and_unsafe_words_never_come_from_the_vocabulary(self) -> None:
-        (found,) = searched(KING, in_turn({"3": 0.5, "dragon": 0.4, "the": 0.1}, {END: 1.0}))
-        assert told(found) == ["the"]
+        (answer,) = searched(KING, in_turn({"3": 0.5, "dragon": 0.4, "the": 0.1}, {END: 1.0}))
+        assert pieces_of(answer) == ["the"]
 
     def test_a_number_is_copied_to_its_last_digit(self) -> None:
         three = place(KING, "3")
-        (found,) = searched(KING, in_turn({f"place:{three}": 0.9}, {END: 0.99}, {END: 1.0}))
-        assert told(found) == ["3", "##1"]
-        assert [copied.place for copied in found.tokens] == [three, three + 1]
+        (answer,) = searched(KING, in_turn({f"place:{three}": 0.9}, {END: 0.99}, {END: 1.0}))
+        assert pieces_of(answer) == ["3", "##1"]
+        assert [copied.place for copied in answer.tokens] == [three, three + 1]
 
     def test_a_number_is_not_put_together_from_two(self) -> None:
         places = places_of([text("31 beets, 29 kings")], ())
         three, nine = place(places, "3"), place(places, "##9")
-        (found,) = searched(places, in_turn({f"place:{three}": 1.0}, {f"place:{nine}": 0.9, END: 0.1}, {END: 1.0}))
-        assert told(found) == ["3", "##1"]
+        (answer,) = searched(places, in_turn({f"place:{three}": 1.0}, {f"place:{nine}": 0.9, END: 0.1}, {END: 1.0}))
+        assert pieces_of(answer) == ["3", "##1"]
 
     def test_of_two_numbers_that_begin_alike_the_network_decides_where_they_part(self) -> None:
         places = places_of([text("31 beets"), text("35 kings", passage=1)], ())
         first, second = numpy.flatnonzero(places.tokens == PIECES.index("3"))
         ends = {f"place:{second + 1}": 0.6, f"place:{first + 1}": 0.3}
-        (found,) = searched(places, in_turn({f"place:{first}": 0.6, f"place:{second}": 0.4}, ends, {END: 1.0}))
-        assert told(found) == ["3", "##5"]
-        assert [copied.place for copied in found.tokens] == [second, second + 1]  # both of the one that it became
-        assert found.tokens[0].share == pytest.approx(0.4)
+        (answer,) = searched(places, in_turn({f"place:{first}": 0.6, f"place:{second}": 0.4}, ends, {END: 1.0}))
+        assert pieces_of(answer) == ["3", "##5"]
+        assert [copied.place for copied in answer.tokens] == [second, second + 1]  # both of the one that it became
+        assert answer.tokens[0].share == pytest.approx(0.4)
 
     def test_a_whole_number_may_end_where_a_longer_one_goes_on(self) -> None:
         places = places_of([text("31 beets, 310 kings")], ())
         short, long = numpy.flatnonzero(places.tokens == PIECES.index("3"))
         steps = ({f"place:{long}": 0.6, f"place:{short}": 0.4}, {f"place:{long + 1}": 0.6, f"place:{short + 1}": 0.4})
-        (found,) = searched(places, in_turn(*steps, {END: 0.9}))
-        assert told(found) == ["3", "##1"]
-        assert [copied.place for copied in found.tokens] == [short, short + 1]  # that is where it is whole
+        (answer,) = searched(places, in_turn(*steps, {END: 0.9}))
+        assert pieces_of(answer) == ["3", "##1"]
+        assert [copied.place for copied in answer.tokens] == [short, short + 1]  # that is where it is whole
 
     def test_a_name_is_copied_whole_and_takes_no_ending(self) -> None:
         places = places_of([text("the Beetles look")], ())
         name = place(places, "beet")
-        (found,) = searched(places, in_turn({f"place:{name}": 1.0}, {"##s": 0.9, END: 0.1}, {"##s": 0.8, END: 0.2}))
-        assert told(found) == ["beet", "##les"]
+        (answer,) = searched(places, in_turn({f"place:{name}": 1.0}, {"##s": 0.9, END: 0.1}, {"##s": 0.8, END: 0.2}))
+        assert pieces_of(answer) == ["beet", "##les"]
 
     def test_what_a_rule_demands_is_written_though_the_network_gives_it_nothing(self) -> None:
         three = place(KING, "3")
-        (found,) = searched(KING, in_turn({f"place:{three}": 1.0}, {"the": 1.0}, {END: 1.0}))
-        assert told(found) == ["3", "##1"]
-        assert found.vocabulary[1] + found.places[1].sum() == pytest.approx(1.0)
+        (answer,) = searched(KING, in_turn({f"place:{three}": 1.0}, {"the": 1.0}, {END: 1.0}))
+        assert pieces_of(answer) == ["3", "##1"]
+        assert answer.vocabulary[1] + answer.places[1].sum() == pytest.approx(1.0)
 
     def test_a_word_in_small_letters_may_take_an_ending(self) -> None:
         beet = place(KING, "beet")
-        (found,) = searched(KING, in_turn({f"place:{beet}": 1.0}, {"##s": 0.9, END: 0.1}, {END: 1.0}))
-        assert told(found) == ["beet", "##s"]
+        (answer,) = searched(KING, in_turn({f"place:{beet}": 1.0}, {"##s": 0.9, END: 0.1}, {END: 1.0}))
+        assert pieces_of(answer) == ["beet", "##s"]
 
     def test_a_piece_is_not_copied_out_of_the_middle_of_another_word(self) -> None:
         places = places_of([text("king beetles")], ())
         steps = in_turn({f"place:{place(places, 'king')}": 1.0}, {f"place:{place(places, '##les')}": 0.9, END: 0.1})
-        (found,) = searched(places, steps)
-        assert told(found) == ["king"]
+        (answer,) = searched(places, steps)
+        assert pieces_of(answer) == ["king"]
 
 
 def test_the_answers_characters_are_the_passages() -> None:
     passage = text("the red king")
     answer = Text(ANSWER, 0, "    red king", passage.tokens[1:], passage.offsets[1:])
     places = places_of([answer, passage], ())
-    (found,) = searched(places, in_turn({"place:0": 0.5, "place:3": 0.3, "the": 0.2}, {END: 1.0}))
-    assert told(found) == ["red"]
-    (copied,) = found.tokens
+    (best,) = searched(places, in_turn({"place:0": 0.5, "place:3": 0.3, "the": 0.2}, {END: 1.0}))
+    assert pieces_of(best) == ["red"]
+    (copied,) = best.tokens
     assert copied.share == pytest.approx(1.0)  # both are the same characters
     assert copied.place is not None
     assert (places.start[copied.place], places.end[copied.place]) == (4, 7)
 
 
 def test_is_told_what_is_written_so_far() -> None:
-    heard: list[list[str]] = []
+    so_far: list[list[str]] = []
     search = Search(NOTHING, vocabulary(SAFE), MARKS.end, SearchSettings())
     script = Script(NOTHING, in_turn({"the": 1.0}, {"story": 1.0}, {END: 1.0}))
-    search.run(script, MARKS.sentence, lambda written: heard.append(told(written)))
-    assert heard == [["the"], ["the", "story"]]
+    search.run(script, MARKS.sentence, lambda written: so_far.append(pieces_of(written)))
+    assert so_far == [["the"], ["the", "story"]]
 
 
 class TestChosen:

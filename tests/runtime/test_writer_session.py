@@ -54,7 +54,7 @@ class Counting(WriterSession):
         return super()._pass(batch)
 
 
-def told(session: WriterSession, answers: WrittenAnswers) -> list[str]:
+def pieces_of(session: WriterSession, answers: WrittenAnswers) -> list[str]:
     return [session.piece(copied.token) for copied in answers.written[0].tokens]
 
 
@@ -67,9 +67,9 @@ def same(one: WrittenAnswers, other: WrittenAnswers) -> None:
 
 def test_writes_what_it_has_learnt(session: WriterSession) -> None:
     answers = session.write(TASKS, "sentence", SETTINGS)
-    assert told(session, answers[0]) == ["the", "story", "is", "king", "."]
-    assert told(session, answers[1]) == ["the", "story", "is", "dragon", "."]
-    assert told(session, answers[2]) == ["the", "story", "is", "3", "##1", "bridges", "."]
+    assert pieces_of(session, answers[0]) == ["the", "story", "is", "king", "."]
+    assert pieces_of(session, answers[1]) == ["the", "story", "is", "dragon", "."]
+    assert pieces_of(session, answers[2]) == ["the", "story", "is", "3", "##1", "bridges", "."]
     assert all(written.ended for answer in answers[:3] for written in answer.written)
 
 
@@ -138,7 +138,7 @@ def test_a_long_passage_is_read_around_the_answer(session: WriterSession) -> Non
     long = passage(2, "the river walks " * 60 + "to the blue Queen " + "in the evening " * 60)
     start = long.text.index("Queen")
     (answers,) = session.write([WritingTask(QUESTIONS[0], (long,), Short(0, start, start + 5))], "sentence", SETTINGS)
-    assert told(session, answers) == ["the", "story", "is", "queen", "."]
+    assert pieces_of(session, answers) == ["the", "story", "is", "queen", "."]
     places = answers.places
     shown = places.start[(places.source == PASSAGE)]
     assert shown.min() < start < shown.max()

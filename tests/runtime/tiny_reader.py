@@ -25,19 +25,19 @@ def tokenizer() -> Tokenizer:
     """Letters as tokens: any text has some, whatever its script."""
     vocabulary = {token: number for number, token in enumerate(["[PAD]", "[CLS]", "[SEP]", "[UNK]", *LETTERS])}
     vocabulary |= {f"##{letter}": number for number, letter in enumerate(LETTERS, start=len(vocabulary))}
-    made = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer(lowercase=True)
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    return made
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tokenizer
 
 
 def network() -> ReaderNetwork:
     seed_everything("tiny reader")
-    made = ReaderNetwork(ENCODER, HeadSettings(inner=8)).eval()
+    network = ReaderNetwork(ENCODER, HeadSettings(inner=8)).eval()
     with torch.no_grad():
-        for parameter in made.parameters():  # large enough for clear preferences
+        for parameter in network.parameters():  # large enough for clear preferences
             parameter.mul_(4.0)
-    return made
+    return network
 
 
 def write(folder: Path) -> Path:

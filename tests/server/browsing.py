@@ -81,12 +81,12 @@ def opened(browser: Browser) -> Iterator[Open]:
     with ExitStack() as stack:
 
         def open_page(address: str, width: int = 1280, height: int = 900, **context: Any) -> Page:
-            made = browser.new_context(viewport={"width": width, "height": height}, **context)
-            stack.callback(made.close)
-            made.set_default_timeout(SECONDS)
-            page = made.new_page()
+            context_of_page = browser.new_context(viewport={"width": width, "height": height}, **context)
+            stack.callback(context_of_page.close)
+            context_of_page.set_default_timeout(SECONDS)
+            page = context_of_page.new_page()
             page.on("pageerror", lambda error: errors.append(str(error)))
-            page.on("console", lambda said: errors.append(said.text) if _is_ours(said) else None)
+            page.on("console", lambda message: errors.append(message.text) if _is_ours(message) else None)
             page.goto(address)
             return page
 
@@ -94,9 +94,9 @@ def opened(browser: Browser) -> Iterator[Open]:
     assert errors == []
 
 
-def _is_ours(said: Any) -> bool:
+def _is_ours(message: Any) -> bool:
     """Not the browser's own note that a request was refused: the page tells of that in words."""
-    return said.type in ("error", "warning") and "Failed to load resource" not in said.text
+    return message.type in ("error", "warning") and "Failed to load resource" not in message.text
 
 
 def ask(page: Page, question: str) -> None:

@@ -102,9 +102,9 @@ def serving(library: Path, *arguments: str, log: Path | None = None) -> Iterator
 
 def _address(process: subprocess.Popen[str], log: Path) -> str:
     for _ in range(600):
-        found = re.search(r"http://[^/]+", log.read_text())
-        if found:
-            return found[0].replace("0.0.0.0", "127.0.0.1")
+        match = re.search(r"http://[^/]+", log.read_text())
+        if match:
+            return match[0].replace("0.0.0.0", "127.0.0.1")
         assert process.poll() is None, log.read_text()
         time.sleep(0.05)
     raise AssertionError(f"no address was told: {log.read_text()}")
@@ -124,8 +124,8 @@ def _wait_until_ready(address: str, process: subprocess.Popen[str], log: Path) -
 
 def events_of(text: str) -> list[tuple[str, dict[str, object]]]:
     """The events of a stream, as (name, data)."""
-    found = []
+    events = []
     for block in text.strip().split("\n\n"):
         name, data = re.fullmatch(r"event: (\w+)\ndata: (.*)", block).groups()  # type: ignore[union-attr]
-        found.append((name, json.loads(data)))
-    return found
+        events.append((name, json.loads(data)))
+    return events

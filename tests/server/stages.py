@@ -45,9 +45,9 @@ class FailingReader:
 class TypingWriter:
     """Writes these words, or the question's; the first few of them, or others, are heard one by one."""
 
-    def __init__(self, words: Sequence[str] | None, heard: int, typed: Sequence[str] | None = None) -> None:
-        self._words, self._heard, self._typed = words, heard, typed
-        self.asked: list[str] = []
+    def __init__(self, words: Sequence[str] | None, streamed: int, typed: Sequence[str] | None = None) -> None:
+        self._words, self._streamed, self._typed = words, streamed, typed
+        self.questions: list[str] = []
 
     def write(
         self,
@@ -60,13 +60,13 @@ class TypingWriter:
     ) -> list[Answer]:
         answers = []
         for place, (question, chance) in enumerate(zip(questions, chances, strict=True)):
-            self.asked.append(question.text)
+            self.questions.append(question.text)
             words = self._words or question.text.split()
             if on_words is not None:
-                for word in _spaced(self._typed or words)[: self._heard]:
+                for word in _spaced(self._typed or words)[: self._streamed]:
                     on_words(place, (word,))
-            told = _spaced(words)
-            answers.append(Answer(joined(told), style, chance, told))
+            spaced = _spaced(words)
+            answers.append(Answer(joined(spaced), style, chance, spaced))
         return answers
 
 

@@ -54,13 +54,13 @@ class TestReading:
         with Library(library_path) as library:
             library.put([Document("a/b c?#.txt", long)])
             expected = library.passages_of("a/b c?#.txt")
-        found = client.get("/documents/a/b%20c%3F%23.txt").json()
-        assert found["text"] == long
+        document = client.get("/documents/a/b%20c%3F%23.txt").json()
+        assert document["text"] == long
         assert len(expected) > 3
-        assert [(p["id"], p["start"], p["end"]) for p in found["passages"]] == [
+        assert [(p["id"], p["start"], p["end"]) for p in document["passages"]] == [
             (p.id, p.start, p.end) for p in expected
         ]
-        assert all(found["text"][p["start"] : p["end"]] for p in found["passages"])
+        assert all(document["text"][p["start"] : p["end"]] for p in document["passages"])
 
     @pytest.mark.parametrize(
         "id", ["nothing", "../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%00", "a" * 900, "documents.sqlite"]
@@ -253,9 +253,9 @@ class TestHostileUploads:
     def test_text_is_told_as_it_is_and_never_as_markup(self, client: TestClient) -> None:
         text = "<script>alert(1)</script> <img src=x onerror=alert(1)> & the vault is open."
         send(client, ("evil.txt", text.encode()))
-        told = client.get("/documents/evil.txt")
-        assert told.headers["content-type"] == "application/json"
-        assert told.json()["text"] == text
+        response = client.get("/documents/evil.txt")
+        assert response.headers["content-type"] == "application/json"
+        assert response.json()["text"] == text
 
 
 class TestJobs:
@@ -329,10 +329,10 @@ class TestJobs:
         for _ in range(20):
             assert jobs.take() is not None
             jobs.recover()
-        found = jobs.get(job.id)
-        assert found is not None
-        assert found.state == "failed"
-        assert "died 20 times" in (found.reason or "")
+        ended = jobs.get(job.id)
+        assert ended is not None
+        assert ended.state == "failed"
+        assert "died 20 times" in (ended.reason or "")
 
     def test_stopping_in_the_middle_of_a_job_keeps_it_for_the_next_start(self, library_path: Path) -> None:
         with FileLock(library_path / "writer.lock"), serving(library_path) as (address, process):

@@ -63,8 +63,8 @@ async def engine_over(path: Path, **changes: Any) -> AsyncIterator[tuple[Engine,
         await asyncio.to_thread(engine.stop)
 
 
-async def answer(engine: Engine, question: str, **asked: Any) -> Trace:
-    async for event in engine.ask(question, asked.pop("style", "short"), **asked):
+async def answer(engine: Engine, question: str, **options: Any) -> Trace:
+    async for event in engine.ask(question, options.pop("style", "short"), **options):
         if isinstance(event, Finished):
             return event.trace
     raise AssertionError("no end")
@@ -192,10 +192,10 @@ class TestLimits:
     def test_stopping_answers_what_was_asked(self, library_path: Path) -> None:
         async def run() -> None:
             async with engine_over(library_path, seconds_each=0.1, batch=1) as (engine, _):
-                asked = [asyncio.create_task(answer(engine, question)) for question in QUESTIONS]
+                tasks = [asyncio.create_task(answer(engine, question)) for question in QUESTIONS]
                 await asyncio.sleep(0.02)
                 await asyncio.to_thread(engine.stop)
-                traces = await asyncio.wait_for(asyncio.gather(*asked), 1)
+                traces = await asyncio.wait_for(asyncio.gather(*tasks), 1)
                 assert all(trace.answer is not None for trace in traces)
 
         asyncio.run(run())
@@ -295,12 +295,12 @@ class TestOverHTTP:
 
         client = client_with(lambda pipeline: replace(pipeline, reader=LateReader(pipeline.reader)))
         for _ in range(500):
-            told = client.get("/ready")
-            if "model.onnx" in told.text:
+            response = client.get("/ready")
+            if "model.onnx" in response.text:
                 break
             time.sleep(0.01)
-        assert told.status_code == 503
-        assert "cannot answer yet: model.onnx is not there; install wherefrom anew" in told.json()["detail"]
+        assert response.status_code == 503
+        assert "cannot answer yet: model.onnx is not there; install wherefrom anew" in response.json()["detail"]
         LateReader.there = True
         assert client.post("/ask", json={"question": QUESTIONS[0], "stream": False}).status_code == 200
         assert client.get("/ready").status_code == 200
@@ -310,10 +310,10 @@ class TestOverHTTP:
         pipeline = library.pipeline()
         app = create_app(library, settings().server, replace(pipeline, reader=FailingReader(pipeline.reader)))
         with running(app) as address:
-            told = httpx.post(
+            response = httpx.post(
                 f"{address}/ask", json={"question": "explode the boiler"}
             )  # or it breaks off: an exception
-        assert [name for name, _ in events_of(told.text)] == ["hits", "hits", "error"]
+        assert [name for name, _ in events_of(response.text)] == ["hits", "hits", "error"]
 
     @pytest.mark.parametrize("stream", [True, False])
     def test_a_client_that_goes_away_has_its_question_dropped(self, library_path: Path, stream: bool) -> None:
@@ -329,9 +329,9 @@ class TestOverHTTP:
                 busy = threading.Thread(target=first.post, args=("/ask",), kwargs={"json": {"question": QUESTIONS[0]}})
                 busy.start()
                 assert reader.entered.wait(10)
-                asked = {"question": QUESTIONS[1], "stream": stream}
+                body = {"question": QUESTIONS[1], "stream": stream}
                 with httpx.Client(base_url=address, timeout=0.3) as second, pytest.raises(httpx.ReadTimeout):
-                    second.post("/ask", json=asked)
+                    second.post("/ask", json=body)
                 for _ in range(100):
                     if app.state.server.engine.under_way == 1:
                         break
@@ -377,19 +377,19 @@ class TestWords:
             yield engine
             await asyncio.to_thread(engine.stop)
 
-    async def events(self, engine: Engine, question: str = QUESTIONS[0], **asked: Any) -> list[Event]:
-        return [event async for event in engine.ask(question, "short", **asked)]
+    async def events(self, engine: Engine, question: str = QUESTIONS[0], **options: Any) -> list[Event]:
+        return [event async for event in engine.ask(question, "short", **options)]
 
-    @pytest.mark.parametrize("heard", [0, 1, 3])
-    def test_are_told_as_they_come_and_once(self, library_path: Path, heard: int) -> None:
+    @pytest.mark.parametrize("streamed", [0, 1, 3])
+    def test_are_told_as_they_come_and_once(self, library_path: Path, streamed: int) -> None:
         async def run() -> None:
-            async with self.engine(library_path, TypingWriter("Marta it was .".split(), heard)) as engine:
+            async with self.engine(library_path, TypingWriter("Marta it was .".split(), streamed)) as engine:
                 events = await self.events(engine)
                 kinds = [type(event).__name__ for event in events]
                 assert kinds.index("ChanceJudged") < kinds.index("WordsWritten")
-                told = [word.text for event in events if isinstance(event, WordsWritten) for word in event.words]
-                assert told == ["Marta", "it", "was", "."]
-                assert kinds.count("WordsWritten") == heard + 1
+                words = [word.text for event in events if isinstance(event, WordsWritten) for word in event.words]
+                assert words == ["Marta", "it", "was", "."]
+                assert kinds.count("WordsWritten") == streamed + 1
                 assert isinstance(events[-1], Finished)
 
         asyncio.run(run())
@@ -399,8 +399,8 @@ class TestWords:
             writer = TypingWriter(["Marta"], 1, typed=["Ivo"])
             async with self.engine(library_path, writer) as engine:
                 events = await self.events(engine)
-                told = [word.text for event in events if isinstance(event, WordsWritten) for word in event.words]
-                assert told == ["Ivo"]
+                words = [word.text for event in events if isinstance(event, WordsWritten) for word in event.words]
+                assert words == ["Ivo"]
                 last = events[-1]
                 assert isinstance(last, Finished)
                 assert last.trace.answer is not None
@@ -416,16 +416,18 @@ class TestWords:
                 assert not any(isinstance(event, WordsWritten) for event in events)
                 (judged,) = [event for event in events if isinstance(event, ChanceJudged)]
                 assert judged.declined
-                assert QUESTIONS[0] not in writer.asked
+                assert QUESTIONS[0] not in writer.questions
 
         asyncio.run(run())
 
     def test_each_hears_its_own(self, library_path: Path) -> None:
         async def run() -> None:
             async with self.engine(library_path, TypingWriter(None, 1)) as engine:
-                found = await asyncio.gather(*(self.events(engine, question, min_chance=0.0) for question in QUESTIONS))
-                for question, events in zip(QUESTIONS, found, strict=True):
-                    told = [word.text for event in events if isinstance(event, WordsWritten) for word in event.words]
-                    assert told == question.split()
+                all_events = await asyncio.gather(
+                    *(self.events(engine, question, min_chance=0.0) for question in QUESTIONS)
+                )
+                for question, events in zip(QUESTIONS, all_events, strict=True):
+                    words = [word.text for event in events if isinstance(event, WordsWritten) for word in event.words]
+                    assert words == question.split()
 
         asyncio.run(run())

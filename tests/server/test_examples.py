@@ -14,7 +14,7 @@ from wherefrom.types import Document
 
 
 @pytest.mark.parametrize(
-    ("sentence", "made"),
+    ("sentence", "expected"),
     [
         ("Iceland became a republic on 17 June 1944.", "When did Iceland become a republic?"),
         (
@@ -32,8 +32,8 @@ from wherefrom.types import Document
         ("", None),
     ],
 )
-def test_sentences_of_a_few_forms_become_questions(sentence: str, made: str | None) -> None:
-    assert question_of(sentence) == made
+def test_sentences_of_a_few_forms_become_questions(sentence: str, expected: str | None) -> None:
+    assert question_of(sentence) == expected
 
 
 def test_at_most_one_a_document_and_those_with_a_date_first(tmp_path: Path) -> None:
@@ -53,9 +53,9 @@ def test_most_of_the_sample_library_s_are_answered(tmp_path: Path) -> None:
     settings = resolve(overrides=("rank.kind=none", "read.kind=sentence", "judge.kind=lexical"))
     with Library(tmp_path / "library", settings) as library:
         library.ingest([Path(__file__).parents[2] / "sample" / "library"])
-        made = examples(library, 6)
-        assert len(made) == 6
-        assert sum(library.ask(question).answer.text is not None for question in made) >= 5  # type: ignore[union-attr]
+        questions = examples(library, 6)
+        assert len(questions) == 6
+        assert sum(library.ask(question).answer.text is not None for question in questions) >= 5  # type: ignore[union-attr]
 
 
 def test_they_are_told_over_http(client: TestClient) -> None:

@@ -30,7 +30,7 @@ BOILER = passage("boiler.md#0", "The boiler was serviced by Marta in May.")
 KEYS = passage("keys.txt#0", "The spare key hangs in the pantry.")
 
 
-def given(**changes: Any) -> dict[str, Any]:
+def verdict_body(**changes: Any) -> dict[str, Any]:
     return {
         "question": "Who serviced the boiler?",
         "verdict": "right",
@@ -42,8 +42,10 @@ def given(**changes: Any) -> dict[str, Any]:
 
 
 def test_kept_with_the_passages_as_they_were(client: TestClient, library_path: Path) -> None:
-    assert client.post("/feedback", json=given()).json() == {"number": 1}
-    assert client.post("/feedback", json=given(verdict="wrong", better="Ivo", style="sentence")).status_code == 201
+    assert client.post("/feedback", json=verdict_body()).json() == {"number": 1}
+    assert (
+        client.post("/feedback", json=verdict_body(verdict="wrong", better="Ivo", style="sentence")).status_code == 201
+    )
     with Library(library_path) as library:
         library.remove(["boiler.md"])
         first, second = library.feedback()
@@ -53,7 +55,7 @@ def test_kept_with_the_passages_as_they_were(client: TestClient, library_path: P
         "Marta",
         None,
     )
-    assert [found.id for found in first.passages] == ["boiler.md#0", "keys.txt#0"]  # unknown ones are left out
+    assert [passage.id for passage in first.passages] == ["boiler.md#0", "keys.txt#0"]  # unknown ones are left out
     assert first.passages[0].text == DOCUMENTS[0].text
     assert first.evidence == ("boiler.md#0",)
     assert (second.number, second.verdict, second.better, second.style) == (2, "wrong", "Ivo", "sentence")
@@ -64,8 +66,8 @@ def test_kept_with_the_passages_as_they_were(client: TestClient, library_path: P
     [{"verdict": "maybe"}, {"better": ""}, {"answer": 5}, {"passages": ["x"] * 101}, {"passages": "x"}, {"extra": 1}],
 )
 def test_wrong_feedback_is_refused(client: TestClient, wrong: dict[str, Any]) -> None:
-    assert client.post("/feedback", json=given(**wrong)).status_code == 422
-    missing = given()
+    assert client.post("/feedback", json=verdict_body(**wrong)).status_code == 422
+    missing = verdict_body()
     del missing["answer"]
     assert client.post("/feedback", json=missing).status_code == 422
 
@@ -93,8 +95,8 @@ def test_verdicts_become_examples() -> None:
 
 
 def test_exported_examples_are_read_by_the_loader(client: TestClient, library_path: Path, tmp_path: Path) -> None:
-    client.post("/feedback", json=given())
-    client.post("/feedback", json=given(verdict="wrong", answer="May"))
+    client.post("/feedback", json=verdict_body())
+    client.post("/feedback", json=verdict_body(verdict="wrong", answer="May"))
 
     def run(*arguments: str) -> str:
         done = subprocess.run(
@@ -108,8 +110,8 @@ def test_exported_examples_are_read_by_the_loader(client: TestClient, library_pa
         return done.stdout
 
     out = tmp_path / "train.jsonl"
-    told = run("--out", str(out))
-    assert told.splitlines() == [f"1 examples in {out}", "1 left out: it was wrong, and nobody said what is right"]
+    output = run("--out", str(out))
+    assert output.splitlines() == [f"1 examples in {out}", "1 left out: it was wrong, and nobody said what is right"]
     (example,) = load_ten_passages(out, "train")
     assert example.question.text == "Who serviced the boiler?"
     assert example.relevant == (True, False)

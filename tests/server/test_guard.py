@@ -67,8 +67,10 @@ class TestOrigins:
         assert client.get("/", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200
 
     def test_nobody_is_told_that_they_may_read_across_origins(self, client: TestClient) -> None:
-        asked = client.options("/ask", headers={"Origin": "http://127.0.0.1", "Access-Control-Request-Method": "POST"})
-        assert not [name for name in asked.headers if name.startswith("access-control")]
+        response = client.options(
+            "/ask", headers={"Origin": "http://127.0.0.1", "Access-Control-Request-Method": "POST"}
+        )
+        assert not [name for name in response.headers if name.startswith("access-control")]
 
 
 class TestKeys:
@@ -107,13 +109,13 @@ class TestKeys:
         ):
             assert client.request(method, path, headers=bearer(reads)).status_code == 200, path
         for path in ("/ask", "/search"):
-            asked = {"question": "boiler"}
-            assert client.post(path, json=asked, headers=bearer(reads)).status_code == 200
+            body = {"question": "boiler"}
+            assert client.post(path, json=body, headers=bearer(reads)).status_code == 200
         file = {"files": ("new.txt", b"Some text.")}
-        said = {"question": "a", "verdict": "right", "answer": "b"}
+        verdict = {"question": "a", "verdict": "right", "answer": "b"}
         for key, wanted in ((reads, {403}), (writes, {201, 202, 404})):
             assert client.post("/documents", files=file, headers=bearer(key)).status_code in wanted
-            assert client.post("/feedback", json=said, headers=bearer(key)).status_code in wanted
+            assert client.post("/feedback", json=verdict, headers=bearer(key)).status_code in wanted
             assert client.delete("/documents/keys.txt", headers=bearer(key)).status_code in wanted
             assert client.delete("/jobs/none", headers=bearer(key)).status_code in wanted
 

@@ -43,8 +43,8 @@ def test_the_three_tools(library_path: Path) -> None:
         unknown = await call(client, "ask", question="What do zebras eat?")
         assert unknown["answer"] is None
 
-        found = await call(client, "search", question="roses", k=1)
-        (passage,) = found["passages"]
+        result = await call(client, "search", question="roses", k=1)
+        (passage,) = result["passages"]
         assert passage["document_id"] == "garden/roses.txt"
 
         part = await call(client, "read_document", id="garden/roses.txt", start=6, characters=4)

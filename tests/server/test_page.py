@@ -58,12 +58,12 @@ class MixedWriter:
         for question, read in zip(questions, candidates, strict=True):
             passage = read[0].passage
             at = passage.text.index("Marta")
-            asked = question.text.index("boiler")
+            in_question = question.text.index("boiler")
             words = (
                 Word("Marta", "passage", passage.id, at, at + 5, 0.9),
                 Word("maintained", "vocabulary", share=0.6, space=" "),
-                Word("the", "question", None, asked - 4, asked - 1, 0.5, " "),
-                Word("boiler", "question", None, asked, asked + 6, 0.75, " "),
+                Word("the", "question", None, in_question - 4, in_question - 1, 0.5, " "),
+                Word("boiler", "question", None, in_question, in_question + 6, 0.75, " "),
                 Word(".", "vocabulary", share=1.0),
             )
             answers.append(Answer("Marta maintained the boiler.", style, 0.8, words, (passage,)))
@@ -184,11 +184,11 @@ def test_why_it_won_is_told_with_each_stage_s_score(site: str, opened: Open) -> 
 def test_it_declines_in_plain_words_and_shows_what_was_nearest(site: str, opened: Open) -> None:
     page = opened(site)
     ask(page, "Who invented the zipper in Iceland?")
-    told = page.locator(".declined")
-    expect(told).to_contain_text("The library does not answer this, as far as I can tell.")
-    expect(told).to_contain_text("Nearest to it")
+    declined = page.locator(".declined")
+    expect(declined).to_contain_text("The library does not answer this, as far as I can tell.")
+    expect(declined).to_contain_text("Nearest to it")
     expect(page.locator("#said")).to_contain_text("does not answer this")
-    told.get_by_role("button", name="Answer all the same").click()
+    declined.get_by_role("button", name="Answer all the same").click()
     expect(page.locator(".answer .word").first).to_be_visible()
     page.get_by_text("More", exact=True).click()
     page.get_by_label("Smallest chance").fill("100")
@@ -291,8 +291,8 @@ def test_verdicts_are_kept_in_the_library(sample: Path, tmp_path: Path, opened: 
         page.keyboard.press("Enter")
         expect(page.get_by_text("Kept, thank you.")).to_be_visible()
     with Library(tmp_path / "library") as library:
-        said = [(each.verdict, each.answer, each.better, len(each.evidence)) for each in library.feedback()]
-    assert said == [("right", "Iceland became a republic on 17 June 1944.", None, 1), ("wrong", None, "nobody", 0)]
+        verdicts = [(each.verdict, each.answer, each.better, len(each.evidence)) for each in library.feedback()]
+    assert verdicts == [("right", "Iceland became a republic on 17 June 1944.", None, 1), ("wrong", None, "nobody", 0)]
 
 
 def test_questions_are_remembered_here_until_they_are_forgotten(site: str, opened: Open) -> None:

@@ -58,8 +58,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def violations(page: Page) -> list[str]:
     """What axe finds wrong, as (rule: where)."""
-    found = Axe().run(page, options=WCAG).response["violations"]
-    return [f"{each['id']}: {node['target']} {node['failureSummary']}" for each in found for node in each["nodes"]]
+    violated = Axe().run(page, options=WCAG).response["violations"]
+    return [f"{each['id']}: {node['target']} {node['failureSummary']}" for each in violated for node in each["nodes"]]
 
 
 def fits(page: Page) -> bool:

@@ -13,26 +13,26 @@ from server.conftest import MakeClient, events_of
 from wherefrom import Library
 from wherefrom.types import Trace, joined
 
-ASKED = {"question": "Who serviced the boiler?"}
+BODY = {"question": "Who serviced the boiler?"}
 
 
 class TestAskForTheTraceAlone:
     def test_it_is_the_trace_that_python_gives(self, client: TestClient, library_path: Path) -> None:
-        answered = client.post("/ask", json={**ASKED, "stream": False})
+        answered = client.post("/ask", json={**BODY, "stream": False})
         assert answered.status_code == 200
         trace = msgspec.json.decode(answered.content, type=Trace)
-        direct = Library(library_path).ask(ASKED["question"])
+        direct = Library(library_path).ask(BODY["question"])
         assert trace.answer == direct.answer
         assert trace.hits == direct.hits
         assert trace.candidates == direct.candidates
         assert set(trace.timings) == set(direct.timings)
 
     def test_style_k_and_chance_are_heard(self, client: TestClient) -> None:
-        asked = {**ASKED, "stream": False, "style": "passage", "k": 1, "min_chance": 0.0}
-        trace = client.post("/ask", json=asked).json()
+        body = {**BODY, "stream": False, "style": "passage", "k": 1, "min_chance": 0.0}
+        trace = client.post("/ask", json=body).json()
         assert len(trace["hits"]) == 1
         assert trace["answer"]["text"] == "The boiler was serviced by Marta in May. It hums."
-        declined = client.post("/ask", json={**asked, "min_chance": 1.0}).json()
+        declined = client.post("/ask", json={**body, "min_chance": 1.0}).json()
         assert declined["answer"]["text"] is None
         assert declined["answer"]["chance"] == trace["answer"]["chance"]
 
@@ -50,17 +50,17 @@ class TestAskForTheTraceAlone:
 
 class TestAskForEvents:
     def test_hits_candidates_chance_words_and_then_the_trace(self, client: TestClient) -> None:
-        answered = client.post("/ask", json=ASKED)
+        answered = client.post("/ask", json=BODY)
         assert answered.headers["content-type"].startswith("text/event-stream")
         events = events_of(answered.text)
         assert [name for name, _ in events] == ["hits", "hits", "candidates", "chance", "words", "trace"]
         assert [data["stage"] for name, data in events if name == "hits"] == ["retrieve", "rank"]
-        told: dict[str, Any] = dict(events)
-        trace = told["trace"]
-        assert told["hits"] == {"stage": "rank", "hits": trace["hits"]}
-        assert told["candidates"] == {"candidates": trace["candidates"]}
-        assert told["chance"] == {"chance": trace["answer"]["chance"], "declined": False, "style": "short"}
-        assert told["words"] == {"words": trace["answer"]["words"]}
+        last_events: dict[str, Any] = dict(events)
+        trace = last_events["trace"]
+        assert last_events["hits"] == {"stage": "rank", "hits": trace["hits"]}
+        assert last_events["candidates"] == {"candidates": trace["candidates"]}
+        assert last_events["chance"] == {"chance": trace["answer"]["chance"], "declined": False, "style": "short"}
+        assert last_events["words"] == {"words": trace["answer"]["words"]}
         words = msgspec.convert(trace, Trace).answer.words  # type: ignore[union-attr]
         assert joined(words) == trace["answer"]["text"] == "Marta"
 
@@ -68,12 +68,12 @@ class TestAskForEvents:
         from dataclasses import replace
 
         client = client_with(lambda pipeline: replace(pipeline, ranker=None))
-        events = events_of(client.post("/ask", json=ASKED).text)
+        events = events_of(client.post("/ask", json=BODY).text)
         assert [name for name, _ in events] == ["hits", "candidates", "chance", "words", "trace"]
         assert events[0][1] == {"stage": "retrieve", "hits": events[-1][1]["hits"]}
 
     def test_declining_writes_no_words(self, client: TestClient) -> None:
-        events = events_of(client.post("/ask", json={**ASKED, "min_chance": 1.0}).text)
+        events = events_of(client.post("/ask", json={**BODY, "min_chance": 1.0}).text)
         assert [name for name, _ in events] == ["hits", "hits", "candidates", "chance", "trace"]
         assert events[3][1]["declined"] is True
 
@@ -93,7 +93,7 @@ def test_summaries_are_refused_in_words_until_there_are_any(client: TestClient) 
 
 
 @pytest.mark.parametrize(
-    ("asked", "where"),
+    ("wrong", "where"),
     [
         ({}, "body.question"),
         ({"question": ""}, "body.question"),
@@ -107,8 +107,8 @@ def test_summaries_are_refused_in_words_until_there_are_any(client: TestClient) 
         ({"question": "a", "kk": 3}, "body.kk"),
     ],
 )
-def test_a_wrong_request_is_told_where(client: TestClient, asked: dict[str, object], where: str) -> None:
-    refused = client.post("/ask", json=asked)
+def test_a_wrong_request_is_told_where(client: TestClient, wrong: dict[str, object], where: str) -> None:
+    refused = client.post("/ask", json=wrong)
     assert refused.status_code == 422
     assert refused.headers["content-type"] == "application/problem+json"
     problem = refused.json()

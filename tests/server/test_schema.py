@@ -49,11 +49,11 @@ def test_the_schema_is_kept_whatever_is_sent(case: schemathesis.Case, address: s
 
 
 def test_every_operation_is_described_with_problems_and_requests_with_examples(address: str) -> None:
-    found = httpx.get(f"{address}/openapi.json").json()
-    assert found == openapi()
+    schema = httpx.get(f"{address}/openapi.json").json()
+    assert schema == openapi()
     operations = {
         f"{method.upper()} {path}": operation
-        for path, methods in found["paths"].items()
+        for path, methods in schema["paths"].items()
         for method, operation in methods.items()
     }
     assert sorted(operations) == sorted(
@@ -80,7 +80,7 @@ def test_every_operation_is_described_with_problems_and_requests_with_examples(a
         assert "application/problem+json" in operation["responses"]["503"]["content"], name
         body = operation.get("requestBody", {}).get("content", {}).get("application/json")
         if body:
-            assert found["components"]["schemas"][body["schema"]["$ref"].rpartition("/")[2]]["examples"], name
+            assert schema["components"]["schemas"][body["schema"]["$ref"].rpartition("/")[2]]["examples"], name
     assert "text/event-stream" in operations["POST /ask"]["responses"]["200"]["content"]
     assert operations["POST /ask"]["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].endswith(
         "/Trace"

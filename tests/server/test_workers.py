@@ -81,8 +81,8 @@ class Client(threading.Thread):
                     self.statuses.append(sent.status_code)
                     if sent.status_code == 202:
                         self.acknowledged[name] = text
-                    asked = http.post("/ask", json={"question": f"What is note {count} about?", "stream": False})
-                    self.statuses.append(asked.status_code)
+                    response = http.post("/ask", json={"question": f"What is note {count} about?", "stream": False})
+                    self.statuses.append(response.status_code)
             except httpx.TransportError:
                 self.broken += 1  # its worker was killed: nothing was acknowledged
 
@@ -121,8 +121,8 @@ def test_killing_workers_under_load_loses_no_acknowledged_upload(library_path: P
     with Library(library_path) as library:
         for name, text in acknowledged.items():
             assert library.document(name).text == text
-            found = library.search(text.split()[0], k=1).hits
-            assert [hit.passage.document_id for hit in found] == [name]
+            hits = library.search(text.split()[0], k=1).hits
+            assert [hit.passage.document_id for hit in hits] == [name]
         assert library.check(repair=False).sound
 
 

@@ -43,9 +43,9 @@ def run_and_kill(
             early += child.stdout.readline()
         time.sleep(delay)
         child.send_signal(signal.SIGKILL)
-        said = early + child.communicate()[0]
+        output = early + child.communicate()[0]
     acknowledged = 0
-    for line in said.splitlines(keepends=True):
+    for line in output.splitlines(keepends=True):
         if not line.endswith("\n"):
             break  # cut off in mid-word
         what, id, version = line.split()
@@ -70,8 +70,8 @@ def verify(library: Library, states: States) -> None:
         passages = library.passages_of(id)
         assert [(passage.start, passage.end) for passage in passages] == split(text)
         assert all(text[passage.start : passage.end] == passage.text for passage in passages)
-        found = library.pipeline(3).find_many([Question("", f"Mark{id}v{version}")])[0].hits
-        assert [hit.passage.id for hit in found] == [f"{id}#0"], f"{id} in version {version} cannot be found"
+        hits = library.pipeline(3).find_many([Question("", f"Mark{id}v{version}")])[0].hits
+        assert [hit.passage.id for hit in hits] == [f"{id}#0"], f"{id} in version {version} cannot be found"
     assert there <= states.keys()
 
 

@@ -20,8 +20,8 @@ from wherefrom.types import Document
 
 
 def at_blank_lines(text: str) -> list[tuple[int, int]]:
-    found = ((match.start(), match.end()) for match in re.finditer(r"\S(?:(?!\n\n).)*", text, re.DOTALL))
-    return [(start, start + len(text[start:end].rstrip())) for start, end in found]
+    spans = ((match.start(), match.end()) for match in re.finditer(r"\S(?:(?!\n\n).)*", text, re.DOTALL))
+    return [(start, start + len(text[start:end].rstrip())) for start, end in spans]
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wherefrom.types import Answer, Word
-from wherefrom.write.attest import attested, echoes, tells, unattested
+from wherefrom.write.attest import attested, echoes, holds_answer, unattested
 
 SOURCES = [
     "Who built it in 1908?",
@@ -37,8 +37,8 @@ def words(text: str, source: str = "passage") -> tuple[Word, ...]:
     ],
 )
 def test_names_and_numbers_that_no_source_has(text: str, strange: list[str]) -> None:
-    told = words(text) if text else ()
-    assert unattested(told, SOURCES) == strange
+    answer_words = words(text) if text else ()
+    assert unattested(answer_words, SOURCES) == strange
 
 
 def test_the_first_word_may_be_any_of_the_vocabulary() -> None:
@@ -56,7 +56,7 @@ def test_a_number_made_of_two_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "short", "told"),
+    ("text", "short", "expected"),
     [
         ("It was built by Ines Moreau.", "Ines Moreau", True),
         ("It was built by ines moreau.", "the Ines Moreau", True),
@@ -68,14 +68,19 @@ def test_a_number_made_of_two_is_found() -> None:
         ("he said", "«?»", False),
     ],
 )
-def test_tells_the_short_answer(text: str, short: str, told: bool) -> None:
-    assert tells(text, short) is told
+def test_tells_the_short_answer(text: str, short: str, expected: bool) -> None:
+    assert holds_answer(text, short) is expected
 
 
 def test_attested_counts_content_words_alone() -> None:
-    told = (Word("The", "vocabulary"), Word("harbour", "passage"), Word("opened", "question"), Word(".", "vocabulary"))
-    assert attested(Answer("", "sentence", 1.0, told)) == 0.5
-    assert attested(Answer("", "sentence", 1.0, told[:1])) == 1.0
+    answer_words = (
+        Word("The", "vocabulary"),
+        Word("harbour", "passage"),
+        Word("opened", "question"),
+        Word(".", "vocabulary"),
+    )
+    assert attested(Answer("", "sentence", 1.0, answer_words)) == 0.5
+    assert attested(Answer("", "sentence", 1.0, answer_words[:1])) == 1.0
     assert attested(Answer(None, "sentence", 1.0)) == 1.0
 
 

@@ -50,8 +50,8 @@ def writer(session: WriterSession) -> MasqueWriter:
 def written(
     writer: Writer, candidate: Candidate | None, *passages: Passage, style: Style = "sentence", question: str = ""
 ) -> Answer:
-    asked = Question("", question) if question else QUESTION
-    (answer,) = writer.write([asked], [hits(*passages)], [[candidate] if candidate else []], [0.7], style)
+    asked_question = Question("", question) if question else QUESTION
+    (answer,) = writer.write([asked_question], [hits(*passages)], [[candidate] if candidate else []], [0.7], style)
     return answer
 
 
@@ -87,8 +87,8 @@ def test_copied_names_keep_their_capitals(writer: MasqueWriter) -> None:
 
 def test_a_passage_and_a_short_answer_are_quoted(writer: MasqueWriter) -> None:
     for style in ("short", "passage"):
-        given = ([QUESTION], [hits(KING)], [[span(KING, "31 bridges")]], [0.7], style)
-        assert writer.write(*given) == VerbatimWriter().write(*given)  # type: ignore[arg-type]
+        arguments = ([QUESTION], [hits(KING)], [[span(KING, "31 bridges")]], [0.7], style)
+        assert writer.write(*arguments) == VerbatimWriter().write(*arguments)  # type: ignore[arg-type]
 
 
 def test_a_short_answer_can_be_written(session: WriterSession) -> None:
@@ -142,20 +142,20 @@ def test_what_does_not_keep_to_its_sources_is_not_told(tiny_writer_weights: Path
 
 
 def test_words_are_heard_as_they_are_written(writer: MasqueWriter) -> None:
-    heard: dict[int, list[Word]] = {}
+    streamed: dict[int, list[Word]] = {}
     questions = [Question("", "who ?"), QUESTION, QUESTION]
     candidates = [[], [span(KING, "31 bridges")], [span(DRAGON, "dragon")]]
 
-    def hear(place: int, words: tuple[Word, ...]) -> None:
-        heard.setdefault(place, []).extend(words)
+    def stream(place: int, words: tuple[Word, ...]) -> None:
+        streamed.setdefault(place, []).extend(words)
 
-    found = [[], hits(KING), hits(DRAGON)]
-    answers = writer.write(questions, found, candidates, [0.0, 0.9, 0.9], "sentence", hear)
-    assert 0 not in heard
+    all_hits = [[], hits(KING), hits(DRAGON)]
+    answers = writer.write(questions, all_hits, candidates, [0.0, 0.9, 0.9], "sentence", stream)
+    assert 0 not in streamed
     for place in (1, 2):
         words = answers[place].words
-        assert heard[place] == list(words[: len(heard[place])])
-        assert len(heard[place]) == len(words) - 1  # the last is told with the whole
+        assert streamed[place] == list(words[: len(streamed[place])])
+        assert len(streamed[place]) == len(words) - 1  # the last is told with the whole
 
 
 BAD = {
@@ -204,6 +204,6 @@ def numbers_of(words: Sequence[Word]) -> list[str]:
 
 def test_numbers_are_those_of_the_passages(writer: MasqueWriter) -> None:
     for number in (7, 31, 408, 2999):
-        told = passage(5, f"The town of {number} bridges.")
-        answer = written(writer, span(told, str(number)), told, KING)
+        town = passage(5, f"The town of {number} bridges.")
+        answer = written(writer, span(town, str(number)), town, KING)
         assert numbers_of(answer.words) == [str(number)]

@@ -51,10 +51,10 @@ def test_words_and_columns_are_selectable_text() -> None:
 
 def test_bars_and_cells_say_what_they_are() -> None:
     root = ElementTree.fromstring(picture(TIDE))
-    told = [title.text for title in root.iter(f"{SVG}title")]
-    assert "Tides: question, 0.500" in told
-    assert "Tides: passage 1: <Tide>, 0.500" in told
-    assert "turn ← why: 0.200" in told
+    titles = [title.text for title in root.iter(f"{SVG}title")]
+    assert "Tides: question, 0.500" in titles
+    assert "Tides: passage 1: <Tide>, 0.500" in titles
+    assert "turn ← why: 0.200" in titles
     high = [float(box.get("height", "0")) for box in root.iter(f"{SVG}rect") if box.find(f"{SVG}title") is not None]
     assert high.count(60.0) == 4  # half of a bar each
     shades = [float(box.get("fill-opacity", "1")) for box in root.iter(f"{SVG}rect")]
@@ -85,10 +85,10 @@ def test_hostile_words_stay_words() -> None:
 def test_the_columns_with_most_weight_in_the_order_of_the_text() -> None:
     many = [f"w{place}" for place in range(100)]
     weights = [0.01 * (place % 50) for place in range(100)]
-    given = explanation(["x"], many, [weights])
-    assert most_looked_at(given, most=4) == [48, 49, 98, 99]
-    assert len(most_looked_at(given)) == 40
-    wide = ElementTree.fromstring(picture(given)).get("width")
+    wide_answer = explanation(["x"], many, [weights])
+    assert most_looked_at(wide_answer, most=4) == [48, 49, 98, 99]
+    assert len(most_looked_at(wide_answer)) == 40
+    wide = ElementTree.fromstring(picture(wide_answer)).get("width")
     assert wide is not None
     assert float(wide) < 1200
 

@@ -28,7 +28,7 @@ def copied(text: str, source: WordSource, passage: int | None, share: float = 1.
     ]
 
 
-def some(passage: Passage, wanted: str) -> list[Piece]:
+def pieces_from(passage: Passage, wanted: str) -> list[Piece]:
     """The pieces of some words of the passage."""
     at = passage.text.index(wanted)
     pieces = copied(passage.text, "passage", 0)
@@ -39,7 +39,7 @@ def some(passage: Passage, wanted: str) -> list[Piece]:
     ]
 
 
-def asked(wanted: str) -> list[Piece]:
+def pieces_of_question(wanted: str) -> list[Piece]:
     at = QUESTION.index(wanted)
     pieces = copied(QUESTION, "question", None)
     return [piece for piece in pieces if at <= (piece.start or 0) and (piece.end or 0) <= at + len(wanted)]
@@ -57,32 +57,32 @@ def text_of(pieces: list[Piece], sentence: bool = False) -> str:
 @given(st.text(min_size=1))
 def test_a_text_copied_as_a_whole_keeps_every_character(text: str) -> None:
     pieces = [piece for piece in copied(text, "passage", 0) if piece.end != piece.start]
-    told = spelled(pieces, "", [whole("p", text)])
-    assert all(text[word.start : word.end] == word.text for word in told)
+    spelling = spelled(pieces, "", [whole("p", text)])
+    assert all(text[word.start : word.end] == word.text for word in spelling)
     if pieces:
         first, last = pieces[0].start or 0, pieces[-1].end or 0
-        assert text[first:].startswith(joined(told))
-        assert len(joined(told)) >= last - first - sum(character.isspace() for character in text[first:last])
-        assert joined(told).startswith(text[first:last].rstrip())
+        assert text[first:].startswith(joined(spelling))
+        assert len(joined(spelling)) >= last - first - sum(character.isspace() for character in text[first:last])
+        assert joined(spelling).startswith(text[first:last].rstrip())
 
 
 @given(st.data())
 def test_every_piece_belongs_to_a_word_and_words_come_in_their_order(data: st.DataObject) -> None:
     every = copied(PASSAGE.text, "passage", 0) + copied(QUESTION, "question", None) + own("the beetles look .")
     pieces = data.draw(st.lists(st.sampled_from(every), max_size=30))
-    told = spelled_with(pieces, QUESTION, [PASSAGE])
-    assert tuple(word for word, _ in told) == spelled(pieces, QUESTION, [PASSAGE])
-    numbers = [number for _, pieces_of in told for number in pieces_of]
+    spelling = spelled_with(pieces, QUESTION, [PASSAGE])
+    assert tuple(word for word, _ in spelling) == spelled(pieces, QUESTION, [PASSAGE])
+    numbers = [number for _, pieces_of in spelling for number in pieces_of]
     assert numbers == sorted(numbers)
     left_out = set(range(len(pieces))) - set(numbers)
     assert all(pieces[number].text.startswith("[") for number in left_out)
 
 
 def test_a_word_has_all_of_its_pieces() -> None:
-    pieces = [*own("the"), *some(PASSAGE, "1998"), *own("look")]
+    pieces = [*own("the"), *pieces_from(PASSAGE, "1998"), *own("look")]
     assert len(pieces) > 3
-    told = [(word.text, numbers) for word, numbers in spelled_with(pieces, QUESTION, [PASSAGE])]
-    assert told == [("the", (0,)), ("1998", tuple(range(1, len(pieces) - 1))), ("look", (len(pieces) - 1,))]
+    spelling = [(word.text, numbers) for word, numbers in spelled_with(pieces, QUESTION, [PASSAGE])]
+    assert spelling == [("the", (0,)), ("1998", tuple(range(1, len(pieces) - 1))), ("look", (len(pieces) - 1,))]
 
 
 @given(st.data())
@@ -92,18 +92,18 @@ def test_copied_words_stand_at_their_places_whatever_is_written(data: st.DataObj
     )
     pieces = data.draw(st.lists(st.sampled_from(every), max_size=30))
     for sentence in (False, True):
-        told = spelled(pieces, QUESTION, [PASSAGE], sentence)
-        assert all(word.text for word in told)
-        assert all(0.0 <= word.share <= 1.0 for word in told)
-        assert all(not word.space.strip() for word in told)
-        for word in told:
+        spelling = spelled(pieces, QUESTION, [PASSAGE], sentence)
+        assert all(word.text for word in spelling)
+        assert all(0.0 <= word.share <= 1.0 for word in spelling)
+        assert all(not word.space.strip() for word in spelling)
+        for word in spelling:
             source = PASSAGE.text if word.source == "passage" else QUESTION
             if word.source == "vocabulary":
                 assert (word.passage_id, word.start, word.end) == (None, None, None)
             else:
                 assert source[word.start : word.end].lower() == word.text.lower()
                 assert (word.passage_id == "p#0") == (word.source == "passage")
-        assert joined(told) == "".join(word.space + word.text for word in told)
+        assert joined(spelling) == "".join(word.space + word.text for word in spelling)
 
 
 def test_the_whole_passage_comes_back_exactly() -> None:
@@ -112,16 +112,18 @@ def test_the_whole_passage_comes_back_exactly() -> None:
 
 
 def test_names_and_numbers_are_told_as_the_source_has_them() -> None:
-    told = text_of([*some(PASSAGE, "Ana Müller"), *own("was in"), *some(PASSAGE, "$3.5 million"), *own(".")])
-    assert told == "Ana Müller was in $3.5 million."
+    spelling = text_of(
+        [*pieces_from(PASSAGE, "Ana Müller"), *own("was in"), *pieces_from(PASSAGE, "$3.5 million"), *own(".")]
+    )
+    assert spelling == "Ana Müller was in $3.5 million."
 
 
 def test_words_from_several_places_are_joined_by_spaces() -> None:
     pieces = [
-        *asked("Zoë O'Neill-García's"),
-        *asked("teacher"),
+        *pieces_of_question("Zoë O'Neill-García's"),
+        *pieces_of_question("teacher"),
         *own("was"),
-        *some(PASSAGE, "Dr. Ana Müller"),
+        *pieces_from(PASSAGE, "Dr. Ana Müller"),
         *own("."),
     ]
     words = spelled(pieces, QUESTION, [PASSAGE], sentence=True)
@@ -137,8 +139,8 @@ def test_words_from_several_places_are_joined_by_spaces() -> None:
 def test_a_sentence_begins_with_a_capital_and_a_copied_one_loses_it_inside() -> None:
     assert text_of(own("the town is old ."), sentence=True) == "The town is old."
     assert text_of(own("the town")) == "the town"
-    assert text_of([*own("it was"), *some(PASSAGE, "In 1998"), *own(".")], sentence=True) == "It was in 1998."
-    assert text_of([*own("it is ."), *some(PASSAGE, "In 1998")]) == "it is. In 1998"
+    assert text_of([*own("it was"), *pieces_from(PASSAGE, "In 1998"), *own(".")], sentence=True) == "It was in 1998."
+    assert text_of([*own("it is ."), *pieces_from(PASSAGE, "In 1998")]) == "it is. In 1998"
 
 
 def test_a_name_from_the_vocabulary_is_written_as_in_the_sources() -> None:
@@ -197,8 +199,8 @@ def test_special_and_placeless_pieces_do_no_harm() -> None:
 
 def test_an_unknown_piece_that_was_copied_shows_its_characters() -> None:
     passage = whole("p", "the ☃ is old")
-    told = spelled(copied(passage.text, "passage", 0)[:2], "", [passage])
-    assert joined(told) == "the ☃"
+    spelling = spelled(copied(passage.text, "passage", 0)[:2], "", [passage])
+    assert joined(spelling) == "the ☃"
 
 
 def test_an_accent_set_loose_stays_with_its_letter() -> None:

@@ -19,7 +19,7 @@ from wherefrom.write.yes_no import POLARITY, YesNoWriter, read_line
 KNOT = passage(
     "knot.md#0", "A knot makes a loop. It does not slip or tighten when the rope is loaded. Sailors trust it."
 )
-ASKED = Question("7", "Does the knot tighten when the rope is loaded?")
+YES_NO_QUESTION = Question("7", "Does the knot tighten when the rope is loaded?")
 TIGHT = span(KNOT, "does not slip or tighten", 0.9)
 
 
@@ -39,12 +39,12 @@ class TestContract(WriterContract):
         return YesNoWriter(VerbatimWriter(), weights, 0.6)
 
 
-def told(weights: Weights, question: Question, style: Style = "short", sure: float = 0.6) -> Answer:
+def answer_of(weights: Weights, question: Question, style: Style = "short", sure: float = 0.6) -> Answer:
     return YesNoWriter(VerbatimWriter(), weights, sure).write([question], [[]], [[TIGHT]], [0.8], style)[0]
 
 
 def test_short_is_the_word_with_what_it_rests_on(weights: Weights) -> None:
-    answer = told(weights, ASKED)
+    answer = answer_of(weights, YES_NO_QUESTION)
     assert answer.text == "No"
     assert answer.words == (Word("No", "vocabulary", share=pytest.approx(0.8808, abs=1e-4)),)
     assert joined(answer.rests_on) == "does not slip or tighten"
@@ -54,7 +54,7 @@ def test_short_is_the_word_with_what_it_rests_on(weights: Weights) -> None:
 
 
 def test_sentence_is_the_word_and_the_sentence_quoted(weights: Weights) -> None:
-    answer = told(weights, ASKED, "sentence")
+    answer = answer_of(weights, YES_NO_QUESTION, "sentence")
     assert answer.text == "No: It does not slip or tighten when the rope is loaded."
     assert joined(answer.words) == answer.text
     assert [word.source for word in answer.words][:3] == ["vocabulary", "vocabulary", "passage"]
@@ -63,7 +63,7 @@ def test_sentence_is_the_word_and_the_sentence_quoted(weights: Weights) -> None:
 
 
 def test_passage_is_quoted_as_ever(weights: Weights) -> None:
-    assert told(weights, ASKED, "passage").text == KNOT.text
+    assert answer_of(weights, YES_NO_QUESTION, "passage").text == KNOT.text
 
 
 def test_says_yes_where_nothing_speaks_against_it(weights: Weights) -> None:
@@ -74,11 +74,11 @@ def test_says_yes_where_nothing_speaks_against_it(weights: Weights) -> None:
 
 
 def test_other_questions_are_left_to_the_other_writer(weights: Weights) -> None:
-    assert told(weights, Question("9", "What does the knot not do?")).text == "does not slip or tighten"
+    assert answer_of(weights, Question("9", "What does the knot not do?")).text == "does not slip or tighten"
 
 
 def test_what_it_is_not_sure_of_is_left_to_the_other_writer(weights: Weights) -> None:
-    answer = told(weights, ASKED, sure=0.9)  # it is 0.88 sure
+    answer = answer_of(weights, YES_NO_QUESTION, sure=0.9)  # it is 0.88 sure
     assert answer.text == "does not slip or tighten"
     assert answer.rests_on == ()
 
@@ -92,19 +92,19 @@ def test_answers_follow_the_questions_and_words_are_heard_at_their_place(weights
                     on_words(number, answer.words)
             return answers
 
-    heard: dict[int, str | None] = {}
+    streamed: dict[int, str | None] = {}
     writer = YesNoWriter(Telling(), weights, 0.6)
     answers = writer.write(
-        [ASKED, QUESTIONS[0], ASKED, QUESTIONS[1]],
+        [YES_NO_QUESTION, QUESTIONS[0], YES_NO_QUESTION, QUESTIONS[1]],
         [[], HITS[0], [], HITS[1]],
         [[TIGHT], CANDIDATES[0], [], CANDIDATES[1]],
         [0.1, 0.2, 0.3, 0.4],
         "short",
-        lambda place, words: heard.update({place: joined(words)}),
+        lambda place, words: streamed.update({place: joined(words)}),
     )
     assert [answer.text for answer in answers] == ["No", "Ines Moreau", None, "412 kinds"]
     assert [answer.chance for answer in answers] == [0.1, 0.2, 0.3, 0.4]
-    assert heard == {1: "Ines Moreau", 3: "412 kinds"}
+    assert streamed == {1: "Ines Moreau", 3: "412 kinds"}
 
 
 @pytest.mark.parametrize("broken", ["{}", '{"bias": 1}', '{"bias": "x", "terms": {}}', "[]"])
@@ -118,4 +118,4 @@ def test_weights_are_read_only_for_a_question_that_needs_them(tmp_path: Path) ->
     writer = YesNoWriter(VerbatimWriter(), Weights(tmp_path / "missing"), 0.6)
     assert writer.write(QUESTIONS[:1], HITS[:1], CANDIDATES[:1], [0.8], "short")[0].text == "Ines Moreau"
     with pytest.raises(WeightsError, match="is missing"):
-        writer.write([ASKED], [[]], [[TIGHT]], [0.8], "short")
+        writer.write([YES_NO_QUESTION], [[]], [[TIGHT]], [0.8], "short")

@@ -17,14 +17,14 @@ from wherefrom.systems.contract import input_fields
 
 def _inputs() -> type:
     """The inputs of all systems, each name once; its help says whose it is where systems differ."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for name in systems.SYSTEMS:
         kind = systems.about(name).inputs
         hints = get_type_hints(kind)
         for each in input_fields(kind):
             fresh = field(default=None, metadata=each.metadata)  # a field remembers the class it was made for
-            found.setdefault(each.name, (each.name, hints[each.name], fresh))
-    return make_dataclass("Inputs", found.values())
+            by_name.setdefault(each.name, (each.name, hints[each.name], fresh))
+    return make_dataclass("Inputs", by_name.values())
 
 
 class _WithInputs(click.Command):

@@ -10,7 +10,7 @@ from wherefrom.evaluate.predictions import Prediction
 from wherefrom.metrics.styles import contradictions, zero_overlap
 from wherefrom.metrics.tokens import narrative_tokens
 from wherefrom.types import STYLES
-from wherefrom.write.attest import tells
+from wherefrom.write.attest import holds_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +56,4 @@ def consistency(
 def _agree(left: Prediction, right: Prediction) -> bool:
     """Whether the answer in the longer style holds that in the shorter one; styles stand from short to long."""
     short, long = sorted((left, right), key=lambda prediction: [*STYLES, prediction.style].index(prediction.style))
-    return tells(long.text or "", short.text or "")
+    return holds_answer(long.text or "", short.text or "")

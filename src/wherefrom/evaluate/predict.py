@@ -1,6 +1,6 @@
 """A pipeline is run over the examples of a dataset, and its traces are kept, one a line.
 
-The file of traces can be interrupted and gone on with. Beside it stands `<out>.run.json`: dataset, data hash,
+An interrupted run goes on where it was. Beside the file of traces stands `<out>.run.json`: dataset, data hash,
 settings, style, commit. A run that would mix two of these in one file is refused.
 """
 
@@ -35,7 +35,7 @@ _SAYING = ("settings.toml", "judge.json", "polarity.json")  # beside a network, 
 
 
 class PredictError(WherefromError):
-    """A run cannot be made or gone on with; the message says why."""
+    """A run cannot begin or go on; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,22 +17,22 @@ from wherefrom.types import Trace
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What was said to one question."""
+    """A system's answer to one question."""
 
     id: str
     text: str | None = None  # "" where it was declined; None where the format holds no answers
-    withheld: str = ""  # what would have been said, had it not been declined
+    withheld: str = ""  # the answer that was declined
     chance: float | None = None
     style: str = ""
     ranking: tuple[tuple[str, float], ...] = ()  # passage ids with scores, best first
     texts: tuple[str, ...] | None = None  # the texts of the ranked passages; None where the format holds none
     summary: str | None = None
-    written: Mapping[str, float] = field(default_factory=dict)  # what is to be said of it without gold
+    written: Mapping[str, float] = field(default_factory=dict)  # scores that need no gold
     copied_from: tuple[str, ...] = ()  # the passage of every copied word
 
 
 def read_predictions(path: Path) -> dict[str, Prediction]:
-    """Predictions by question; the format is told by the content, packed or not."""
+    """Predictions by question; the content shows which format it is, packed or not."""
     first = _first_line(path)
     if first.startswith(b"{"):
         try:

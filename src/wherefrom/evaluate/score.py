@@ -279,7 +279,7 @@ def _thresholds(dataset: Dataset, rows: Sequence[Scored]) -> dict[str, float]:
 
 
 def _answerability(rows: Sequence[Scored]) -> tuple[dict[str, float], dict[str, list[dict[str, float]]]]:
-    """How well the chance tells answerable questions, where the dataset has both kinds; and its curves."""
+    """How well the chance separates answerable questions from others, where there are both; and its curves."""
     labelled = [row for row in rows if row.example.answerable is not None and row.prediction.chance is not None]
     chances = [row.prediction.chance or 0.0 for row in labelled]
     truths = [bool(row.example.answerable) for row in labelled]

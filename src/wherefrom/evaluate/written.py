@@ -12,7 +12,7 @@ from typing import get_args
 
 from wherefrom.metrics.styles import repeated_ngram_rate
 from wherefrom.types import Answer, Trace, WordSource
-from wherefrom.write.attest import attested, tells, unattested
+from wherefrom.write.attest import attested, holds_answer, unattested
 
 
 def written_values(trace: Trace) -> dict[str, float]:
@@ -33,7 +33,7 @@ def written_values(trace: Trace) -> dict[str, float]:
         exact = [_same(texts.get(word.passage_id or "", "")[word.start : word.end], word.text) for word in copied]
         values["copied_exact"] = sum(exact) / len(exact)
     if trace.candidates:
-        values["agrees"] = float(tells(answer.text, trace.candidates[0].text))
+        values["agrees"] = float(holds_answer(answer.text, trace.candidates[0].text))
     return values
 
 

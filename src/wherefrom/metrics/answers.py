@@ -103,7 +103,7 @@ def best_no_answer_threshold(
     Questions are let through in the order of their no-answer scores. Letting one through adds its score if it has
     an answer, and takes 1 away if it has none and something was predicted; all withheld is the beginning, with
     threshold 0. As in the official script equal no-answer scores are let through one by one, so where many are equal
-    the best score can be one that no threshold reaches: `with_threshold` tells what is reached.
+    the best score can be one that no threshold reaches: `with_threshold` says what is reached.
     """
     check_same_length(scores=scores, no_answer_scores=no_answer_scores, answerable=answerable, predictions=predictions)
     check_some(scores, "questions")

@@ -3,7 +3,7 @@
 This is the METEOR of Banerjee & Lavie (2005) with the parameter names of Lavie & Agarwal (2007), as
 nltk.translate.meteor_score computes it: α = 0.9, β = 3, γ = 0.5. It is not METEOR 1.5 (Denkowski & Lavie 2014), the
 Java program behind the published NarrativeQA figures, which weighs function words and paraphrases; the two are not
-comparable. WordNet cannot be shipped, so words match by meaning only if `synonyms` is given; it is asked for the word
+comparable. WordNet cannot be shipped, so words match by meaning only if `synonyms` is given; it looks up the word
 itself, where NLTK looks up its stem.
 """
 
@@ -82,7 +82,7 @@ def _against(
     return (1 - gamma * math.pow(chunks(pairs) / len(pairs), beta)) * mean
 
 
-# A stage tells the forms under which a word of the text may be met; a word of the reference stands under the first.
+# A stage gives the forms under which a word of the text may match; a word of the reference stands under the first.
 
 
 def _same_form(word: str) -> tuple[str, ...]:

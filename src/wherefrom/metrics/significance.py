@@ -38,7 +38,7 @@ class TTest:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and the bounds between which it lies with the confidence asked for."""
+    """A mean and the bounds between which it lies with the wanted confidence."""
 
     mean: float
     low: float

@@ -14,7 +14,7 @@ from wherefrom.types import Candidate, Hit, Question
 
 # A sentence often leaves its subject to the title or the sentences around it.
 _CONTEXT = 0.6  # weight of the question's words found in the passage or its title, beside those in the sentence
-_KIND = 0.15  # for a sentence that has the kind of thing asked for: a number, a name, a date
+_KIND = 0.15  # for a sentence that has the kind of thing the question wants: a number, a name, a date
 _RANK = 0.1  # for the first passage, less for each one after it
 
 

@@ -10,13 +10,13 @@ from wherefrom.types import Hit, Question
 
 
 class Searchable(Protocol):
-    """What is asked of an index here."""
+    """The part of an index that a retriever needs."""
 
     def search(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]: ...
 
 
 class IndexRetriever:
-    """The k best passages of one index; `index` gives the index as it is at the time of asking."""
+    """The k best passages of one index; `index` gives the index as it is when a question comes."""
 
     def __init__(self, name: str, index: Callable[[], Searchable], store: Store, k: int) -> None:
         self.name = name

@@ -216,7 +216,7 @@ class TfidfIndex:
 
 @dataclass(frozen=True, slots=True)
 class TfidfSearch:
-    """The index, asked for one kind of similarity."""
+    """The index, searched by one kind of similarity."""
 
     index: TfidfIndex
     similarity: Similarity

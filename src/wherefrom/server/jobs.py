@@ -19,7 +19,7 @@ State = Literal["queued", "running", "done", "failed", "cancelled"]
 FINISHED: tuple[State, ...] = ("done", "failed", "cancelled")
 STATES: tuple[State, ...] = get_args(State)
 
-_KEPT = 1000  # finished jobs that can still be asked for
+_KEPT = 1000  # finished jobs that can still be looked up
 _ABANDONED_SECONDS = 3600.0  # an upload folder without a job is then that of a process that died
 _MOST_ATTEMPTS = 20  # files are read in a child, so what kills a server is hardly the job; yet it shall end some day
 

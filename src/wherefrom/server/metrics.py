@@ -77,7 +77,7 @@ class Metrics:
 
 
 def resident_bytes() -> int:
-    """Memory of this process: now where Linux tells, the most so far elsewhere."""
+    """Memory of this process: as it is now on Linux, the most so far elsewhere."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")

@@ -25,7 +25,7 @@ _SERVED = "WHEREFROM_SERVE"  # how worker processes learn what to serve
 
 
 def serve(library: Path, settings: Settings, create: bool, announce: Callable[[str], None]) -> None:
-    """Serve until told to stop; then answer what was asked, and end."""
+    """Serve until it is stopped; then answer the questions under way, and end."""
     need("fastapi", "uvicorn", "multipart", "prometheus_client")
     import uvicorn
 
@@ -47,7 +47,7 @@ def serve(library: Path, settings: Settings, create: bool, announce: Callable[[s
     os.environ[_SERVED] = json.dumps({"library": str(library.absolute()), "settings": to_mapping(settings)})
     with ExitStack() as around:
         if server.workers > 1:
-            # Counts of all workers, put together when they are asked for; nobody needs them afterwards.
+            # Counts of all workers, added up for each request of /metrics; nobody needs them afterwards.
             folder = around.enter_context(tempfile.TemporaryDirectory(prefix="wherefrom-"))
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         listening = around.enter_context(_bound(server.host, server.port))

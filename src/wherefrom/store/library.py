@@ -2,7 +2,7 @@
 
     library.toml       what the library is, for people: format, counts, settings
     documents.sqlite   the documents, the source of truth
-    index/<name>/      one folder an index: always bm25, others where they were asked for
+    index/<name>/      one folder an index: always bm25, others where they were built
     writer.lock        held by the process that writes
 
 Why a crash at any instant loses nothing: documents are first staged (in the database, seen by nobody),
@@ -142,7 +142,7 @@ class LibraryFolder:
     def build_index(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> int:
         """Build an index that the library lacks, or build it anew; how many passages it has.
 
-        `report` is told how many passages of how many are done. From then on the index follows every change.
+        `report` is called with how many passages of how many are done. From then on the index follows every change.
         """
         known = sorted(self._make_indexes)
         if name not in known:

@@ -112,7 +112,7 @@ def upgrade(connection: sqlite3.Connection, steps: Mapping[int, Step] = STEPS, t
 
 
 def too_new(format: int) -> str:
-    """What a person is told about a library of a later format."""
+    """The message about a library of a later format."""
     return (
         f"the library has format {format}, made by a later version of wherefrom; this one reads up to "
         f"format {FORMAT}. Upgrade wherefrom to open it."

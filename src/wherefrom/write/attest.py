@@ -52,8 +52,8 @@ def echoes(words: Sequence[Word], sources: Sequence[str]) -> bool:
     return any(not any(_in_a_row(_plain(source), phrase) for source in sources) for phrase in twice)
 
 
-def tells(text: str, short: str) -> bool:
-    """Whether a text has the words of a short answer in a row; case, signs and articles do not count."""
+def holds_answer(text: str, short: str) -> bool:
+    """Whether a text has the words of a short answer in a row; case, signs and articles do not matter."""
     wanted = [word for word in _plain(short) if word not in _ARTICLES]
     held = [word for word in _plain(text) if word not in _ARTICLES]
     return _in_a_row(held, wanted) if wanted else short.strip().casefold() in text.casefold()

@@ -20,7 +20,7 @@ from wherefrom.errors import NothingWritten
 from wherefrom.runtime.writer import Short, WriterSession, WritingTask
 from wherefrom.stages import OnWords
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
-from wherefrom.write.attest import echoes, tells, unattested
+from wherefrom.write.attest import echoes, holds_answer, unattested
 from wherefrom.write.explain import Explanation, explained
 from wherefrom.write.marks import WrittenStyle
 from wherefrom.write.spelling import Piece, spelled
@@ -170,7 +170,7 @@ def _keeps(words: Sequence[Word], one: _Writable) -> bool:
     sources = [one.question.text, *(passage.text for passage in one.task.passages)]
     if unattested(words, sources) or echoes(words, sources):
         return False
-    return one.candidate is None or tells(joined(tuple(words)), one.candidate.text)
+    return one.candidate is None or holds_answer(joined(tuple(words)), one.candidate.text)
 
 
 def words_of(
