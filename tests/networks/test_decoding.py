@@ -10,8 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from writer_examples import JOINT, PREAST, WORDS, answers, examples, fitted, lively, reading  # noqa: E402
-
+from networks.writer_examples import JOINT, PREAST, WORDS, answers, examples, fitted, lively, reading  # noqa: E402
 from wherefrom.errors import SettingsError  # noqa: E402
 from wherefrom.networks.decoder import Cache  # noqa: E402
 from wherefrom.networks.decoding import Answer, DecodingSettings, beams, chosen, repeats, write  # noqa: E402

@@ -8,15 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wherefrom.evaluate.ensemble import voted
+from wherefrom.evaluate.texts import NARRATIVE, Line, References, groups_of, questions, scored, text_scores, told
 from wherefrom.papers.faults import PaperError, TableFault
 from wherefrom.papers.runner import Outcome
 from wherefrom.papers.table import Paper, Row
 from wherefrom.papers.writer_runs import Fetch, Files, WriterRun, WriterRuns
-from wherefrom.systems.masque.ensemble import voted
 from wherefrom.systems.masque.recipe import WriterRecipe
-from wherefrom.systems.writer.material import load, with_synthetic
-from wherefrom.systems.writer.texts import NARRATIVE, Line, References, groups_of, questions, scored, text_scores, told
 from wherefrom.train import pretrained as encoders
+from wherefrom.train.writing.material import load, with_synthetic
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -21,10 +21,10 @@ from wherefrom.papers.faults import PaperError, RunRefused, TableFault, meant
 from wherefrom.papers.table import Paper, Recipe
 from wherefrom.systems.masque.recipe import SAID, Inputs, Training, WriterRecipe, differences, writer_recipe
 from wherefrom.systems.masque.run import run as run_stage
-from wherefrom.systems.writer.corpus import texts_beside
 from wherefrom.train import pretrained as encoders
 from wherefrom.train.loop import MODEL, PROVENANCE
 from wherefrom.train.making import read_json
+from wherefrom.train.writing.corpus import texts_beside
 
 SYSTEM = "writer"
 Fetch = Callable[[str, Path], Path]

@@ -25,12 +25,12 @@ from wherefrom.config import updated
 from wherefrom.errors import SettingsError
 from wherefrom.networks.masque import MasqueSettings, encoder_only
 from wherefrom.networks.masque_settings import PRESETS
-from wherefrom.networks.style_transfer import StyleTransferSettings
 from wherefrom.systems.masque.run import LOOP
+from wherefrom.systems.masque.style_transfer import StyleTransferSettings
 from wherefrom.systems.masque.transfer_task import StyleTransferTaskSettings
-from wherefrom.systems.writer.batches import WriterBatchSettings
-from wherefrom.systems.writer.task import WriterTaskSettings, word_settings
 from wherefrom.train.settings import LoopSettings
+from wherefrom.train.writing.batches import WriterBatchSettings
+from wherefrom.train.writing.task import WriterTaskSettings, word_settings
 
 Preset = Literal["masque", "preast", "transfer"]
 Synthetic = Literal["none", "selective", "all"]

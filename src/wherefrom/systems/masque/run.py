@@ -24,17 +24,17 @@ from torch import Tensor
 
 from wherefrom.durable import write_text, write_whole
 from wherefrom.errors import SettingsError, WherefromError
+from wherefrom.evaluate.token_scores import Said
 from wherefrom.networks.decoding import DecodingSettings
 from wherefrom.networks.masque import MasqueSettings, encoder_only
 from wherefrom.networks.masque_settings import PRESETS
-from wherefrom.networks.style_transfer import StyleTransferSettings
+from wherefrom.systems.masque.style_transfer import StyleTransferSettings
 from wherefrom.systems.masque.transfer_task import StyleTransferTask, StyleTransferTaskSettings
-from wherefrom.systems.writer.batches import WriterBatchSettings
-from wherefrom.systems.writer.material import Material, load, save_synthetic, shuffled, with_synthetic
-from wherefrom.systems.writer.scores import Said
-from wherefrom.systems.writer.task import WriterTask, WriterTaskSettings, synthesise, word_settings, worth_keeping
 from wherefrom.train.loop import Progress, fit, trained
 from wherefrom.train.settings import LoopSettings
+from wherefrom.train.writing.batches import WriterBatchSettings
+from wherefrom.train.writing.material import Material, load, save_synthetic, shuffled, with_synthetic
+from wherefrom.train.writing.task import WriterTask, WriterTaskSettings, synthesise, word_settings, worth_keeping
 
 LOOP = LoopSettings(
     seed=1,

@@ -13,17 +13,17 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from wherefrom.evaluate.token_scores import Said, token_scores
 from wherefrom.networks.decoding import DecodingSettings, write
 from wherefrom.networks.masque import MasqueNetwork, MasqueSettings
-from wherefrom.networks.style_transfer import StyleTransferNetwork, StyleTransferSettings, Triple, start_from
 from wherefrom.networks.writer import Memory
 from wherefrom.origin import file_hash
-from wherefrom.systems.writer.batches import Decoded, Texts, WriterBatchSettings, decoded
-from wherefrom.systems.writer.material import Material
-from wherefrom.systems.writer.scores import Said, token_scores
-from wherefrom.systems.writer.transfer_batches import TransferBatch, TransferSampler, transferred
+from wherefrom.systems.masque.style_transfer import StyleTransferNetwork, StyleTransferSettings, Triple, start_from
 from wherefrom.train.batching import LazyBatches, moved
 from wherefrom.train.task import TaskFacts
+from wherefrom.train.writing.batches import Decoded, Texts, WriterBatchSettings, decoded
+from wherefrom.train.writing.material import Material
+from wherefrom.train.writing.transfer_batches import TransferBatch, TransferSampler, transferred
 
 
 @dataclass(frozen=True, slots=True)

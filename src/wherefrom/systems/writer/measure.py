@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from wherefrom.durable import write_text
+from wherefrom.evaluate.texts import Line, text_scores, told
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.runtime.search import SearchSettings
 from wherefrom.runtime.weights import Weights
 from wherefrom.runtime.writer import Short, Task, WriterSession
-from wherefrom.systems.writer.corpus import passages_beside, texts_beside
-from wherefrom.systems.writer.material import NARRATIVEQA, TEN_PASSAGES, Material, load
-from wherefrom.systems.writer.texts import Line, text_scores, told
 from wherefrom.train.progress import paced
+from wherefrom.train.writing.corpus import passages_beside, texts_beside
+from wherefrom.train.writing.material import NARRATIVEQA, TEN_PASSAGES, Material, load
 from wherefrom.types import Passage, joined
 from wherefrom.write.marks import WrittenStyle
 from wherefrom.write.masque import words_of

@@ -26,15 +26,15 @@ from wherefrom.config import read_toml, updated
 from wherefrom.durable import write_text, write_whole
 from wherefrom.networks.masque import MasqueSettings, joint
 from wherefrom.systems.writer import vocabulary as writer_vocabulary
-from wherefrom.systems.writer.batches import WriterBatchSettings
-from wherefrom.systems.writer.corpus import prepare, texts_beside
-from wherefrom.systems.writer.material import PARAQA, VANILLA, VQUANDA, load, save_synthetic, with_synthetic
-from wherefrom.systems.writer.task import WriterTask, WriterTaskSettings, synthesise, word_settings, worth_keeping
 from wherefrom.train import pretrained
 from wherefrom.train.loop import MODEL, PROVENANCE, fit, trained
 from wherefrom.train.making import BuildTenPassages, needed, put_in_place, read_json, run_stages, ten_passages
 from wherefrom.train.progress import paced
 from wherefrom.train.settings import LoopSettings
+from wherefrom.train.writing.batches import WriterBatchSettings
+from wherefrom.train.writing.corpus import prepare, texts_beside
+from wherefrom.train.writing.material import PARAQA, VANILLA, VQUANDA, load, save_synthetic, with_synthetic
+from wherefrom.train.writing.task import WriterTask, WriterTaskSettings, synthesise, word_settings, worth_keeping
 
 _Item = TypeVar("_Item")
 Stage = Literal["material", "vocabulary", "transfer", "augment", "writer", "export"]

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch", reason="training needs torch, which a plain install lacks: pip install 'wherefrom[train]'")
 pytest.importorskip("tokenizers", reason="the writer's material needs tokenizers")
 
-from train.towns import towns_material
+from train.writing.towns import towns_material
 from wherefrom.systems.writer.measure import Shown, main
 
 

@@ -1,6 +1,6 @@
 """What writers said in validation, scored on texts: the tables of Masque and PREAST-QA, on our ten-passage set.
 
-    python -m wherefrom.systems.writer.texts MATERIAL.safetensors TOKENIZER.json OUT.json NAME=SAID.jsonl ...
+    python -m wherefrom.evaluate.texts MATERIAL.safetensors TOKENIZER.json OUT.json NAME=SAID.jsonl ...
 
 ROUGE-L and BLEU-1 as MS MARCO scores them, lowercased; EM and F1 as SQuAD does; NarrativeQA by its own tokens. The
 first run named is the one that the others are compared with, by paired bootstrap, with 95 % intervals.
@@ -26,7 +26,7 @@ from wherefrom.metrics.rouge import rouge_l_marco
 from wherefrom.metrics.significance import bootstrap_interval, paired_bootstrap, paired_interval
 from wherefrom.metrics.styles import by_group, keyword, repeated_ngram_rate, zero_overlap
 from wherefrom.metrics.tokens import marco_tokens, narrative_tokens
-from wherefrom.systems.writer.corpus import texts_beside
+from wherefrom.train.writing.corpus import texts_beside
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -10,13 +10,18 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from writer_examples import PREAST, WORDS, Example, examples, learn, lively, padded  # noqa: E402
-
+from networks.writer_examples import PREAST, WORDS, Example, examples, learn, lively, padded  # noqa: E402
 from wherefrom.errors import SettingsError  # noqa: E402
 from wherefrom.networks.decoding import DecodingSettings, write  # noqa: E402
 from wherefrom.networks.pointer import dense  # noqa: E402
-from wherefrom.networks.style_transfer import Fusion, StyleTransferNetwork, StyleTransferSettings, Triple, start_from  # noqa: E402
 from wherefrom.networks.writer import shifted  # noqa: E402
+from wherefrom.systems.masque.style_transfer import (  # noqa: E402
+    Fusion,
+    StyleTransferNetwork,
+    StyleTransferSettings,
+    Triple,
+    start_from,
+)
 
 SMALL = StyleTransferSettings(
     words=WORDS,

@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
+from wherefrom.evaluate.token_scores import Said, token_scores
 from wherefrom.networks.decoding import DecodingSettings, write
 from wherefrom.networks.encoder import Encoder, load_pretrained
 from wherefrom.networks.masque import JointReader, MasqueNetwork, MasqueSettings, Reading, SeparateReader, Sequences
@@ -24,7 +25,10 @@ from wherefrom.networks.masque_settings import WordSettings
 from wherefrom.networks.passage_heads import classification_loss, pair_loss, point_loss
 from wherefrom.networks.writer import Memory
 from wherefrom.origin import file_hash
-from wherefrom.systems.writer.batches import (
+from wherefrom.train.batching import LazyBatches, moved
+from wherefrom.train.checkpoint import saved_layers
+from wherefrom.train.task import TaskFacts
+from wherefrom.train.writing.batches import (
     Texts,
     WriterBatch,
     WriterBatchSettings,
@@ -34,13 +38,9 @@ from wherefrom.systems.writer.batches import (
     short_answers,
     texts,
 )
-from wherefrom.systems.writer.material import NARRATIVEQA, TEN_PASSAGES, Material, Numbers
-from wherefrom.systems.writer.sampling import WriterSampler
-from wherefrom.systems.writer.scores import Said, token_scores
-from wherefrom.systems.writer.transfer_batches import TransferBatch, TransferSampler, transferred
-from wherefrom.train.batching import LazyBatches, moved
-from wherefrom.train.checkpoint import saved_layers
-from wherefrom.train.task import TaskFacts
+from wherefrom.train.writing.material import NARRATIVEQA, TEN_PASSAGES, Material, Numbers
+from wherefrom.train.writing.sampling import WriterSampler
+from wherefrom.train.writing.transfer_batches import TransferBatch, TransferSampler, transferred
 from wherefrom.write.marks import Marks, WrittenStyle
 
 

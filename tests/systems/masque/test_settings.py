@@ -16,7 +16,7 @@ from wherefrom.networks.masque_settings import MasqueSettings
 from wherefrom.systems.masque.recipe import Inputs, Training, WriterRecipe, differences, writer_recipe
 from wherefrom.systems.masque.run import network_settings, task_settings
 from wherefrom.systems.masque.transfer_task import StyleTransferTaskSettings
-from wherefrom.systems.writer.task import WriterTaskSettings
+from wherefrom.train.writing.task import WriterTaskSettings
 
 INPUTS = Inputs(Path("m"), Path("c"), Path("s"), Path("y"), "cuda")
 

@@ -10,8 +10,19 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from writer_examples import JOINT, MASQUE, PREAST, PRESETS, WORDS, answers, examples, fitted, lively, network, reading  # noqa: E402
-
+from networks.writer_examples import (  # noqa: E402
+    JOINT,
+    MASQUE,
+    PREAST,
+    PRESETS,
+    WORDS,
+    answers,
+    examples,
+    fitted,
+    lively,
+    network,
+    reading,
+)
 from wherefrom.errors import SettingsError, WherefromError  # noqa: E402
 from wherefrom.networks.decoding import DecodingSettings, write  # noqa: E402
 from wherefrom.networks.masque import (  # noqa: E402

@@ -13,12 +13,12 @@ import numpy
 import torch
 from torch import Tensor
 
-from wherefrom.systems.writer.batches import Texts, WriterBatchSettings, texts
-from wherefrom.systems.writer.material import PARAQA, TEXTS, Material, Numbers, gold_sentences
-from wherefrom.systems.writer.sampling import cut_by_length, evenly_cut, target_length, tensor
 from wherefrom.train.batching import LazyBatches
 from wherefrom.train.material import Sequences
 from wherefrom.train.seeds import seed_of
+from wherefrom.train.writing.batches import Texts, WriterBatchSettings, texts
+from wherefrom.train.writing.material import PARAQA, TEXTS, Material, Numbers, gold_sentences
+from wherefrom.train.writing.sampling import cut_by_length, evenly_cut, target_length, tensor
 
 _ALIGNED = 8
 

@@ -19,13 +19,13 @@ import torch
 from torch import Tensor
 
 from train.letters import MARKS, letters_tokenizer, read
-from train.towns import TOWNS, towns_material
+from train.writing.towns import TOWNS, towns_material
 from wherefrom.errors import SettingsError, WherefromError
-from wherefrom.systems.writer.batches import WriterBatch, WriterBatchSettings, decoded, joint, separate, short_answers
-from wherefrom.systems.writer.material import NARRATIVEQA, Material, save_synthetic, shuffled, with_synthetic
-from wherefrom.systems.writer.sampling import WriterSampler, evenly_cut
-from wherefrom.systems.writer.transfer_batches import TransferSampler, transfer_joint, transferred
 from wherefrom.train.batching import LazyBatches
+from wherefrom.train.writing.batches import WriterBatch, WriterBatchSettings, decoded, joint, separate, short_answers
+from wherefrom.train.writing.material import NARRATIVEQA, Material, save_synthetic, shuffled, with_synthetic
+from wherefrom.train.writing.sampling import WriterSampler, evenly_cut
+from wherefrom.train.writing.transfer_batches import TransferSampler, transfer_joint, transferred
 
 SETTINGS = WriterBatchSettings(passages=4, max_tokens=90, max_passage=80, tokens=2000, marks=MARKS, title_dropout=0.0)
 CPU = torch.device("cpu")
@@ -367,7 +367,7 @@ def test_settings_that_make_no_sense_are_refused() -> None:
 def test_batches_need_no_tokenizer_and_no_datasets() -> None:
     """They are drawn on bare GPU machines, which have torch, numpy and safetensors."""
     code = (
-        "import sys, wherefrom.systems.writer.transfer_batches\n"
+        "import sys, wherefrom.train.writing.transfer_batches\n"
         "wanted = {'tokenizers', 'msgspec', 'tantivy', 'onnxruntime', 'wherefrom.data', 'wherefrom.ingest'}\n"
         "print(sorted(wanted & set(sys.modules)))"
     )

@@ -22,7 +22,7 @@ from train.letters import letters_tokenizer, read
 from wherefrom.data.examples import Example, whole
 from wherefrom.errors import WherefromError
 from wherefrom.evaluate.ten_passages import build
-from wherefrom.systems.writer.corpus import (
+from wherefrom.train.writing.corpus import (
     SOURCES,
     Told,
     check_marks,
@@ -34,7 +34,7 @@ from wherefrom.systems.writer.corpus import (
     texts_beside,
     weak_labels,
 )
-from wherefrom.systems.writer.report import alignment, main
+from wherefrom.train.writing.report import alignment, main
 from wherefrom.types import Question
 
 Columns = dict[str, NDArray[Any]]

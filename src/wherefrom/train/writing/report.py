@@ -1,6 +1,6 @@
 """How well the writer's targets can be copied: what a pointer-generator can hope for.
 
-python -m wherefrom.systems.writer.report MATERIAL.safetensors REPORT.json
+python -m wherefrom.train.writing.report MATERIAL.safetensors REPORT.json
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from wherefrom.metrics.tokens import rouge_tokens
-from wherefrom.systems.writer.corpus import SOURCES, texts_beside
+from wherefrom.train.writing.corpus import SOURCES, texts_beside
 
 LONG = (40, 64)  # pieces
 

@@ -18,18 +18,21 @@ import torch
 
 from train.contract import TaskContract
 from train.letters import MARKS, VOCABULARY, letters_tokenizer, read
-from train.towns import towns_material
+from train.writing.towns import towns_material
 from wherefrom.errors import SettingsError
+from wherefrom.evaluate.token_scores import Said, token_scores
 from wherefrom.networks.encoder import Encoder, EncoderSettings
 from wherefrom.networks.masque import MasqueSettings, encoder_only, joint, masque, preast
 from wherefrom.networks.spans import ReaderNetwork
-from wherefrom.networks.style_transfer import StyleTransferSettings
 from wherefrom.systems.masque import run as writer_run
+from wherefrom.systems.masque.style_transfer import StyleTransferSettings
 from wherefrom.systems.masque.transfer_task import StyleTransferTask, StyleTransferTaskSettings
-from wherefrom.systems.writer.batches import Texts, WriterBatchSettings
-from wherefrom.systems.writer.material import NARRATIVEQA, Material, save_synthetic, with_synthetic
-from wherefrom.systems.writer.scores import Said, token_scores
-from wherefrom.systems.writer.task import (
+from wherefrom.train.checkpoint import save_weights
+from wherefrom.train.loop import LoopSettings, fit, trained
+from wherefrom.train.seeds import seed_everything
+from wherefrom.train.writing.batches import Texts, WriterBatchSettings
+from wherefrom.train.writing.material import NARRATIVEQA, Material, save_synthetic, with_synthetic
+from wherefrom.train.writing.task import (
     WriterTask,
     WriterTaskSettings,
     paired,
@@ -37,10 +40,7 @@ from wherefrom.systems.writer.task import (
     synthesise,
     word_settings,
 )
-from wherefrom.systems.writer.vocabulary import names, needed, ordered
-from wherefrom.train.checkpoint import save_weights
-from wherefrom.train.loop import LoopSettings, fit, trained
-from wherefrom.train.seeds import seed_everything
+from wherefrom.train.writing.vocabulary import names, needed, ordered
 
 WORDS = word_settings(MARKS, len(dict.fromkeys(VOCABULARY)))
 PRETRAINED = EncoderSettings(

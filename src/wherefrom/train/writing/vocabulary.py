@@ -2,7 +2,7 @@
 
 Numbers and names are left out: a writer that cannot make them up must copy them.
 
-python -m wherefrom.systems.writer.vocabulary MATERIAL.safetensors DATA TOKENIZER.json OUT.json
+python -m wherefrom.train.writing.vocabulary MATERIAL.safetensors DATA TOKENIZER.json OUT.json
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from wherefrom.data import squad
 from wherefrom.runtime.weights import unbounded
-from wherefrom.systems.writer.material import NARRATIVEQA, load
 from wherefrom.text import sentences
+from wherefrom.train.writing.material import NARRATIVEQA, load
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

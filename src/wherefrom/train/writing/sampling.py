@@ -12,19 +12,11 @@ import numpy
 import torch
 from torch import Tensor
 
-from wherefrom.systems.writer.batches import WriterBatch, WriterBatchSettings
-from wherefrom.systems.writer.material import (
-    NARRATIVEQA,
-    PARAQA,
-    TEN_PASSAGES,
-    TEXTS,
-    Material,
-    Numbers,
-    gold_sentences,
-)
 from wherefrom.train.batching import LazyBatches
 from wherefrom.train.material import Pairs
 from wherefrom.train.seeds import seed_of
+from wherefrom.train.writing.batches import WriterBatch, WriterBatchSettings
+from wherefrom.train.writing.material import NARRATIVEQA, PARAQA, TEN_PASSAGES, TEXTS, Material, Numbers, gold_sentences
 from wherefrom.write.marks import WrittenStyle
 
 _ALIGNED = 8  # lengths are multiples of it: attention's fast kernels want that

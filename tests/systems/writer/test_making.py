@@ -12,14 +12,13 @@ pytest.importorskip("torch", reason="training needs torch, which a plain install
 pytest.importorskip("tokenizers", reason="the writer's material needs tokenizers")
 
 from train.letters import MARKS, letters_tokenizer
-from train.test_writer import BATCH, COMMON, JOINT, PRETRAINED
-from train.towns import towns_material
+from train.writing.test_task import BATCH, COMMON, JOINT, PRETRAINED
+from train.writing.towns import towns_material
 from wherefrom.errors import SettingsError
 from wherefrom.networks.spans import ReaderNetwork
 from wherefrom.runtime.search import SearchSettings
 from wherefrom.runtime.weights import Weights
 from wherefrom.runtime.writer import Task, WriterSession
-from wherefrom.systems.writer.material import load, with_synthetic
 from wherefrom.systems.writer.system import (
     DEFAULT,
     STAGES,
@@ -30,10 +29,11 @@ from wherefrom.systems.writer.system import (
     WriterSettings,
     writer_settings,
 )
-from wherefrom.systems.writer.task import WriterTaskSettings
 from wherefrom.train.checkpoint import save_weights
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.settings import LoopSettings
+from wherefrom.train.writing.material import load, with_synthetic
+from wherefrom.train.writing.task import WriterTaskSettings
 from wherefrom.types import Passage
 
 LOOP = LoopSettings(steps=40, learning_rate=0.01, report_every=20, evaluate_every=40, evaluate_first=False)

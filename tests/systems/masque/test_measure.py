@@ -19,10 +19,9 @@ from paper_files import HEAD
 from safetensors.torch import save_file
 
 from train.letters import letters_tokenizer
-from train.towns import towns_material
+from train.writing.towns import towns_material
 from wherefrom.errors import WherefromError
 from wherefrom.networks.masque import MasqueSettings
-from wherefrom.networks.style_transfer import StyleTransferSettings
 from wherefrom.origin import file_hash
 from wherefrom.papers.faults import RunFailed, RunRefused, TableFault
 from wherefrom.papers.results import measured
@@ -30,8 +29,9 @@ from wherefrom.papers.runner import Outcome, reproduce
 from wherefrom.papers.table import load, paper
 from wherefrom.papers.writer_rows import WriterRows
 from wherefrom.papers.writer_runs import Files, WriterRuns
-from wherefrom.systems.writer.corpus import texts_beside
-from wherefrom.systems.writer.material import save_synthetic
+from wherefrom.systems.masque.style_transfer import StyleTransferSettings
+from wherefrom.train.writing.corpus import texts_beside
+from wherefrom.train.writing.material import save_synthetic
 
 TOKENIZER = letters_tokenizer()
 RIGHT, WRONG = {112: "town 112 has 1127 bridges.", 116: "town 116 has 1167 bridges."}, "people walk in the river."

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from train.letters import letters_tokenizer
 from wherefrom.data.examples import whole
-from wherefrom.systems.writer.corpus import Asked, Told, WriterMaterial
-from wherefrom.systems.writer.material import Material, load
+from wherefrom.train.writing.corpus import Asked, Told, WriterMaterial
+from wherefrom.train.writing.material import Material, load
 
 TOWNS = 120
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wherefrom.errors import WherefromError
-from wherefrom.systems.masque.ensemble import voted
+from wherefrom.evaluate.ensemble import voted
 
 
 def test_two_weaker_models_outvote_the_best() -> None:

@@ -12,9 +12,9 @@ pytest.importorskip("torch", reason="training needs torch, which a plain install
 pytest.importorskip("tokenizers", reason="the writer's material needs tokenizers")
 
 from train.letters import letters_tokenizer
-from train.towns import towns_material
-from wherefrom.systems.writer.corpus import texts_beside
-from wherefrom.systems.writer.texts import groups_of, main, scored, told
+from train.writing.towns import towns_material
+from wherefrom.evaluate.texts import groups_of, main, scored, told
+from wherefrom.train.writing.corpus import texts_beside
 
 TOKENIZER = letters_tokenizer()
 
