@@ -94,8 +94,8 @@ def _theirs(job: Job, session: WriterSession) -> Callable[[Writing], int]:
     import torch
 
     from wherefrom.networks.decoding import DecodingSettings, write
-    from wherefrom.networks.masque import Reading, Sequences
-    from wherefrom.systems.writer.export import loaded
+    from wherefrom.networks.writer import QuestionPassages, TokenSequences
+    from wherefrom.systems.writer.network import loaded
 
     assert job.trained is not None
     torch.set_num_threads(job.threads)
@@ -103,7 +103,7 @@ def _theirs(job: Job, session: WriterSession) -> Callable[[Writing], int]:
     words = network.settings.words
     settings = DecodingSettings(max_tokens=job.written, min_tokens=job.written, block_ngrams=4)
 
-    def padded(rows: Sequence[Any]) -> Sequences:
+    def padded(rows: Sequence[Any]) -> TokenSequences:
         length = max(len(row.tokens) for row in rows)
         place = torch.arange(length)[None, :]
         count = torch.tensor([[len(row.tokens)] for row in rows])
@@ -112,14 +112,14 @@ def _theirs(job: Job, session: WriterSession) -> Callable[[Writing], int]:
         tokens = torch.tensor([[*row.tokens, *[words.padding] * (length - len(row.tokens))] for row in rows])
         mask = place < count
         types = (place > torch.tensor([[row.asked + 1] for row in rows])) & mask
-        return Sequences(tokens, mask, (place >= first) & (place < first + copied), types.long())
+        return TokenSequences(tokens, mask, (place >= first) & (place < first + copied), types.long())
 
     @torch.inference_mode()
     def written(task: Writing) -> int:
         told, *pairs = session._sequences(task)
         asked = torch.tensor([pairs[0].tokens[1 : pairs[0].asked + 1]])
-        passages = Sequences(*(part[None] for part in padded(pairs) if part is not None))
-        reading = Reading(asked, torch.ones_like(asked, dtype=torch.bool), passages, answer=padded([told]))
+        passages = TokenSequences(*(part[None] for part in padded(pairs) if part is not None))
+        reading = QuestionPassages(asked, torch.ones_like(asked, dtype=torch.bool), passages, answer=padded([told]))
         memory = network.encode(reading).packed()
         style = torch.tensor([words.style("sentence")])
         return len(write(network, memory, style, words, settings)[0].tokens)

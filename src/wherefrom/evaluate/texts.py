@@ -1,151 +1,71 @@
-"""What writers said in validation, scored on texts: the tables of Masque and PREAST-QA, on our ten-passage set.
+"""What networks wrote about validation examples, scored on texts: the tables of Masque and PREAST-QA, on our material.
 
-    python -m wherefrom.evaluate.texts MATERIAL.safetensors TOKENIZER.json OUT.json NAME=SAID.jsonl ...
-
-ROUGE-L and BLEU-1 as MS MARCO scores them, lowercased; EM and F1 as SQuAD does; NarrativeQA by its own tokens. The
-first run named is the one that the others are compared with, by paired bootstrap, with 95 % intervals.
+ROUGE-L and BLEU as MS MARCO scores them, lowercased; EM and F1 as SQuAD does; stories as NarrativeQA is scored.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-from wherefrom.durable import write_text
+from wherefrom.data.catalog import DATASETS, Dataset
+from wherefrom.data.examples import Example, whole
+from wherefrom.errors import WherefromError
+from wherefrom.evaluate.predictions import Prediction
+from wherefrom.evaluate.score import Difference, Scores, compare, metrics_of, score, scored
+from wherefrom.evaluate.validation_answers import ValidationAnswer
 from wherefrom.features.querytype import query_type
-from wherefrom.metrics import ranking
-from wherefrom.metrics.answers import contains_answer, exact_match, token_f1
-from wherefrom.metrics.bleu import corpus_bleu
-from wherefrom.metrics.calibration import best_f1, precision_recall_curve
-from wherefrom.metrics.meteor import meteor
-from wherefrom.metrics.rouge import rouge_l_marco
-from wherefrom.metrics.significance import bootstrap_interval, paired_bootstrap, paired_interval
-from wherefrom.metrics.styles import by_group, keyword, repeated_ngram_rate, zero_overlap
-from wherefrom.metrics.tokens import marco_tokens, narrative_tokens
-from wherefrom.train.writing.corpus import texts_beside
+from wherefrom.metrics.answers import contains_answer
+from wherefrom.metrics.styles import keyword, repeated_ngram_rate, zero_overlap
+from wherefrom.types import Question
 
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
-Line = Mapping[str, Any]
 References = Literal["sentences", "answers"]
-NARRATIVE = ("narrative", "narrative in sentences")  # how stories are asked about: scored as NarrativeQA is
-_CURVE = 100  # points of a precision-recall curve that are kept
-_COMPARED = (
-    ("sentence", "rouge_l"),
-    ("short", "rouge_l"),
-    ("short", "f1"),
-    ("told", "rouge_l"),
-    ("reverse", "f1"),
-    ("narrative", "rouge_l"),
-    ("passages", "map"),
-)
+Spell = Callable[[Sequence[int]], str]  # wordpieces as text; scores do not see case and spacing
+NARRATIVE = ("narrative", "narrative in sentences")  # how stories are asked about
 
 
-def told(texts: Path) -> dict[int, Line]:
-    """The questions of the material with their answers and sentences, by number of example."""
-    with gzip.open(texts, "rt", encoding="utf-8") as lines:
-        return {line["example"]: line for line in map(json.loads, lines) if line["valid"] or any(line["held"])}
+@dataclass(frozen=True, slots=True)
+class ReferenceTexts:
+    """The question of an example, with its answers and sentences as they were written."""
+
+    question: str
+    answers: tuple[str, ...]  # those that are targets; where there are none, those that serve style transfer alone
+    sentences: tuple[str, ...]
 
 
-def questions(texts: Path) -> dict[int, str]:
+def texts_beside(material: Path) -> Path:
+    """One line an example of a material: question, answers and sentences as they were written."""
+    return material.with_suffix(".texts.jsonl.gz")
+
+
+def passages_beside(material: Path) -> Path:
+    """One line a passage of the validation examples, with the token that its tokens begin at."""
+    return material.with_suffix(".passages.jsonl.gz")
+
+
+def validation_texts(path: Path) -> dict[int, ReferenceTexts]:
+    """The examples that are never trained on, by number."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return {
+            line["example"]: ReferenceTexts(
+                line["question"],
+                tuple(line["answers"][: line["references"]] or line["answers"]),
+                tuple(line["sentences"]),
+            )
+            for line in map(json.loads, lines)
+            if line["valid"] or any(line["held"])
+        }
+
+
+def questions(path: Path) -> dict[int, str]:
     """Every question of the material, those of training too, by number of example."""
-    with gzip.open(texts, "rt", encoding="utf-8") as lines:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
         return {line["example"]: line["question"] for line in map(json.loads, lines)}
-
-
-def spelled(tokens: Sequence[int], tokenizer: Tokenizer) -> str:
-    """Wordpieces as lowercased text; scores do not see case and spacing."""
-    text: str = tokenizer.decode(list(tokens), skip_special_tokens=True)
-    return text
-
-
-def scored(said: Sequence[Line], texts: Mapping[int, Line], tokenizer: Tokenizer) -> dict[str, dict[str, Any]]:
-    """Scores by how it was asked; `each` holds a number an example, for intervals and comparisons."""
-    found: dict[str, dict[str, Any]] = {}
-    for asked in dict.fromkeys(line["asked"] for line in said):
-        mine = [line for line in said if line["asked"] == asked]
-        written = [line for line in mine if line["tokens"] is not None and line["target"] is not None]
-        if asked == "shuffled":  # a probe of the classifier; see `_flipped`
-            continue
-        if written:
-            found[asked] = _written(asked, written, texts, tokenizer)
-        if asked == "short":
-            shuffled = [line for line in said if line["asked"] == "shuffled"]
-            found["passages"] = _passages(mine) | _flipped(mine, shuffled)
-    if "sentence" in found and "short of sentence" in found:
-        found["styles"] = _between_styles(found["sentence"], found["short of sentence"])
-    return found
-
-
-def compared(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    """By how much the other is better over the examples that both have, with its 95 % interval and p-value."""
-    shared = sorted(one["each"][name].keys() & other["each"][name].keys())
-    if not shared:
-        return None
-    pair = ([other["each"][name][key] for key in shared], [one["each"][name][key] for key in shared])
-    test, interval = paired_bootstrap(*pair, samples=2000), paired_interval(*pair, samples=2000)
-    bounds = [100 * interval.low, 100 * interval.high]
-    return {"difference": 100 * test.difference, "interval": bounds, "p": test.p, "examples": len(shared)}
-
-
-def _written(asked: str, lines: Sequence[Line], texts: Mapping[int, Line], tokenizer: Tokenizer) -> dict[str, Any]:
-    return text_scores(asked, {line["example"]: spelled(line["tokens"], tokenizer) for line in lines}, texts)
-
-
-def text_scores(
-    asked: str, said: Mapping[int, str], texts: Mapping[int, Line], against: References | None = None
-) -> dict[str, Any]:
-    """Scores of what was said to each example.
-
-    `against`: what the gold is; without it, sentences where sentences were asked for, else short answers.
-    """
-    tokens = narrative_tokens if asked in NARRATIVE else marco_tokens
-    against = against or ("sentences" if asked in ("sentence", "told") else "answers")
-    each: dict[str, dict[int, float]] = {"rouge_l": {}, "em": {}, "f1": {}}
-    if asked in NARRATIVE:
-        each["meteor"] = {}
-    golds: dict[int, list[str]] = {}
-    for example, text in said.items():
-        golds[example] = gold_of(texts[example], against)
-        references = [tokens(reference.lower()) for reference in golds[example]]
-        each["rouge_l"][example] = rouge_l_marco(tokens(text.lower()), references).f
-        each["em"][example] = exact_match(text, golds[example])
-        each["f1"][example] = token_f1(text, golds[example])
-        if asked in NARRATIVE:
-            each["meteor"][example] = meteor(tokens(text.lower()), references)
-    bleu = corpus_bleu(
-        [tokens(said[example].lower()) for example in said],
-        [[tokens(reference.lower()) for reference in golds[example]] for example in said],
-        smoothing="coco",
-    )
-    lengths = [len(tokens(text)) for text in said.values()]
-    rouge = list(each["rouge_l"].values())
-    interval = bootstrap_interval(rouge)
-    return {
-        "examples": len(said),
-        **{name: 100 * sum(values.values()) / len(values) for name, values in each.items()},
-        "rouge_l_interval": [100 * interval.low, 100 * interval.high],
-        "exact": 100 * sum(value >= 1.0 - 1e-9 for value in rouge) / len(rouge),  # ROUGE-L of 1
-        **{f"bleu_{n}": 100 * value for n, value in enumerate(bleu, start=1)},
-        "words": sum(lengths) / len(lengths),
-        "repeated_4_grams": 100 * repeated_ngram_rate(list(said.values()), 4),
-        "rouge_l by keyword": _by_group([keyword(texts[example]["question"]) for example in said], rouge),
-        "rouge_l by type": _by_group([query_type(texts[example]["question"]) for example in said], rouge),
-        "each": each,
-        "said": dict(said),
-    }
-
-
-def gold_of(line: Line, against: References) -> list[str]:
-    """What a text is scored against; answers that serve style transfer alone count where there are no others."""
-    if against == "sentences":
-        return list(line["sentences"])
-    return list(line["answers"][: line["references"]] or line["answers"])
 
 
 def groups_of(question: str) -> tuple[str, str]:
@@ -153,47 +73,96 @@ def groups_of(question: str) -> tuple[str, str]:
     return f"type {query_type(question).capitalize()}", f"keyword {keyword(question)}"
 
 
-def _by_group(groups: Sequence[str], values: Sequence[float]) -> dict[str, float]:
-    return {name: 100 * group.mean for name, group in by_group(groups, values).items()}
+def by_request(answers: Sequence[ValidationAnswer]) -> dict[str, list[ValidationAnswer]]:
+    groups: dict[str, list[ValidationAnswer]] = defaultdict(list)
+    for answer in answers:
+        groups[answer.request].append(answer)
+    return dict(groups)
 
 
-def _passages(lines: Sequence[Line]) -> dict[str, Any]:
-    """How well passages are ranked where one is relevant, and how well answerability is told."""
-    rankings = {line["example"]: ranking.ranked(line["scores"], line["relevant"]) for line in lines}
-    judged = {example: found for example, found in rankings.items() if any(found.gains)}
-    precision = {example: ranking.average_precision(found) for example, found in judged.items()}
-    found: dict[str, Any] = {"examples": len(lines), "each": {"map": precision}}
-    if judged:
-        found["map"] = 100 * ranking.mean_average_precision(list(judged.values()))
-        found["mrr"] = 100 * ranking.mean_reciprocal_rank(list(judged.values()))
-    labels = [line["answerable"] for line in lines]
-    if len(set(labels)) == 2:
-        chances = [line["chance"] for line in lines]
-        best, curve = best_f1(chances, labels), precision_recall_curve(chances, labels)
-        found |= {
-            "answerable_f1": 100 * best.f1,
-            "threshold": best.threshold,
-            "answerable_precision": 100 * best.precision,
-            "answerable_recall": 100 * best.recall,
-            "answerable_curve": [  # threshold, precision, recall; so many of the points, evenly spread
-                [point.threshold, 100 * point.precision, 100 * point.recall]
-                for point in curve[:: -(-len(curve) // _CURVE)]
-            ],
-        }
-    return found
+def written_texts(answers: Sequence[ValidationAnswer], spell: Spell) -> dict[int, str]:
+    """What was written where something should have been, by example."""
+    return {
+        answer.example: spell(answer.tokens)
+        for answer in answers
+        if answer.tokens is not None and answer.target is not None
+    }
 
 
-def _flipped(lines: Sequence[Line], shuffled: Sequence[Line]) -> dict[str, float]:
-    """How often the decision at 0.5 changes when the passages are shuffled; nothing where they were not."""
-    before = {line["example"]: line["chance"] >= 0.5 for line in lines}
-    after = [(before[line["example"]], line["chance"] >= 0.5) for line in shuffled if line["example"] in before]
-    return {"flipped": 100 * sum(one != other for one, other in after) / len(after)} if after else {}
+def all_scores(
+    answers: Sequence[ValidationAnswer], texts: Mapping[int, ReferenceTexts], spell: Spell
+) -> dict[str, Scores]:
+    """Scores by request; of `short`, the passages' ranking and answerability too, under `passages`."""
+    groups = by_request(answers)
+    scores: dict[str, Scores] = {}
+    for request, group in groups.items():
+        written = written_texts(group, spell)
+        if written and request != "shuffled":  # a probe of the classifier; see `_flipped`
+            scores[request] = text_scores(request, written, texts)
+    if "short" in groups:
+        scores["passages"] = passage_scores(groups["short"], texts, groups.get("shuffled", ()))
+    return scores
 
 
-def _between_styles(sentence: Mapping[str, Any], short: Mapping[str, Any]) -> dict[str, float]:
+def text_scores(request: str, written: Mapping[int, str], texts: Mapping[int, ReferenceTexts]) -> Scores:
+    """Scores of what was written to each example, with intervals and by group."""
+    examples, predictions = _examples(written, texts, _references(request))
+    scores = score(_dataset(request), examples, predictions)
+    return replace(scores, metrics=scores.metrics | text_metrics(request, written, texts))
+
+
+def text_metrics(
+    request: str, written: Mapping[int, str], texts: Mapping[int, ReferenceTexts], against: References | None = None
+) -> dict[str, float]:
+    """The plain numbers, in percent.
+
+    `against`: what the gold is; without it, sentences where sentences were asked for, else short answers.
+    """
+    rows = scored(_dataset(request), *_examples(written, texts, against or _references(request)))
+    exact = [row.values["rouge_l"] >= 1 - 1e-9 for row in rows]
+    return {
+        **metrics_of(_dataset(request), rows),
+        "exact": 100 * sum(exact) / len(exact),  # ROUGE-L of 1
+        "repeated_4_grams": 100 * repeated_ngram_rate(list(written.values()), 4),
+    }
+
+
+def text_differences(
+    request: str, one: Mapping[int, str], other: Mapping[int, str], texts: Mapping[int, ReferenceTexts]
+) -> dict[str, Difference]:
+    """By how much the first is better over the examples that both have, metric by metric."""
+    return compare(*(scored(_dataset(request), *_examples(each, texts, _references(request))) for each in (one, other)))
+
+
+def passage_scores(
+    answers: Sequence[ValidationAnswer], texts: Mapping[int, ReferenceTexts], shuffled: Sequence[ValidationAnswer] = ()
+) -> Scores:
+    """How well passages are ranked where one is relevant, and how well answerability is known."""
+    examples = [
+        Example(
+            Question(str(answer.example), texts[answer.example].question),
+            tuple(whole(str(place), "") for place in range(len(answer.relevant))),
+            tuple(answer.relevant),
+            answerable=answer.answerable,
+        )
+        for answer in answers
+    ]
+    predictions = {
+        str(answer.example): Prediction(
+            str(answer.example),
+            chance=answer.chance,
+            ranking=tuple((str(place), value) for place, value in enumerate(answer.scores)),
+        )
+        for answer in answers
+    }
+    scores = score(DATASETS["msmarco"], examples, predictions)
+    return replace(scores, metrics=scores.metrics | _flipped(answers, shuffled))
+
+
+def between_styles(sentences: Mapping[int, str], shorts: Mapping[int, str]) -> dict[str, float]:
     """How well the two styles of one question agree."""
-    shared = sorted(sentence["said"].keys() & short["said"].keys())
-    in_full, shortly = ([part["said"][key] for key in shared] for part in (sentence, short))
+    shared = sorted(sentences.keys() & shorts.keys())
+    in_full, shortly = ([style[key] for key in shared] for style in (sentences, shorts))
     holds = [contains_answer(text, [answer]) for text, answer in zip(in_full, shortly, strict=True)]
     return {
         "examples": len(shared),
@@ -202,36 +171,32 @@ def _between_styles(sentence: Mapping[str, Any], short: Mapping[str, Any]) -> di
     }
 
 
-def main(arguments: list[str]) -> None:
-    from tokenizers import Tokenizer
-
-    material, tokenizer_file, out = (Path(argument) for argument in arguments[:3])
-    tokenizer = Tokenizer.from_file(str(tokenizer_file))
-    texts = told(texts_beside(material))
-    runs: dict[str, dict[str, dict[str, Any]]] = {}
-    for argument in arguments[3:]:
-        name, _, path = argument.partition("=")
-        lines = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
-        runs[name] = scored(lines, texts, tokenizer)
-    first = next(iter(runs))
-    report: dict[str, Any] = {}
-    for name, run in runs.items():
-        report[name] = {
-            asked: {key: value for key, value in part.items() if key not in ("each", "said")}
-            for asked, part in run.items()
-        }
-        if name != first:
-            report[name]["against"] = {
-                f"{asked} {score}": compared(runs[first][asked], run[asked], score)
-                for asked, score in _COMPARED
-                if asked in run and asked in runs[first] and score in run[asked]["each"]
-            }
-    write_text(out, json.dumps({"compared with": first, "runs": report}, indent=1) + "\n")
-    for name, parts in report.items():
-        for asked, part in parts.items():
-            shown = {key: round(value, 2) for key, value in part.items() if isinstance(value, int | float)}
-            print(name, asked, shown or part)
+def _examples(
+    written: Mapping[int, str], texts: Mapping[int, ReferenceTexts], against: References
+) -> tuple[list[Example], dict[str, Prediction]]:
+    unknown = [example for example in written if example not in texts]
+    if unknown:
+        raise WherefromError(f"example {unknown[0]} was answered, which is not among those of validation")
+    examples = [
+        Example(
+            Question(str(number), texts[number].question),
+            answers=tuple(gold.lower() for gold in getattr(texts[number], against)),
+        )
+        for number in written
+    ]
+    return examples, {str(number): Prediction(str(number), text.lower()) for number, text in written.items()}
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def _references(request: str) -> References:
+    return "sentences" if request in ("sentence", "given") else "answers"
+
+
+def _dataset(request: str) -> Dataset:
+    return DATASETS["narrativeqa" if request in NARRATIVE else "msmarco"]
+
+
+def _flipped(answers: Sequence[ValidationAnswer], shuffled: Sequence[ValidationAnswer]) -> dict[str, float]:
+    """How often the decision at 0.5 changes when the passages are shuffled; nothing where they were not."""
+    before = {answer.example: answer.chance >= 0.5 for answer in answers}
+    changed = [before[answer.example] != (answer.chance >= 0.5) for answer in shuffled if answer.example in before]
+    return {"flipped": 100 * sum(changed) / len(changed)} if changed else {}

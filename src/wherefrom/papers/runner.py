@@ -18,7 +18,7 @@ from wherefrom.papers.faults import RunFailed, RunRefused, TableFault, meant
 from wherefrom.papers.results import DataFile, Measured, Run, fault_in, read, save
 from wherefrom.papers.table import Paper, Row
 from wherefrom.systems import table as systems
-from wherefrom.systems.contract import InputMissing, Measuring, Say, Scores, Wanted, inputs_of
+from wherefrom.systems.contract import InputMissing, Measuring, NotTrained, Say, Scores, Wanted, inputs_of
 
 RunRow = Callable[[Row], Scores]
 
@@ -54,7 +54,10 @@ class SystemRows:
             uses={part: resolved(self._paper, file) for part, file in recipe.uses.items()},
             may_train=self._may_train,
         )
-        return system.measure(resolved(self._paper, recipe.file), inputs, wanted, out, self._say)
+        try:
+            return system.measure(resolved(self._paper, recipe.file), inputs, wanted, out, self._say)
+        except NotTrained as error:
+            raise RunRefused(f"{row.paper} {row.id}: {error}") from error
 
 
 def resolved(paper: Paper, file: str) -> Any:

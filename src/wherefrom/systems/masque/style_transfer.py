@@ -8,29 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from wherefrom.errors import SettingsError
 from wherefrom.networks.decoder import TransformerDecoder
-from wherefrom.networks.layers import (
-    CopyKind,
-    DualAttention,
-    EncoderStack,
-    Initialisation,
-    NormPlace,
-    PositionKind,
-    Positions,
-    added,
-    start,
-)
-from wherefrom.networks.masque import MasqueNetwork, support
-from wherefrom.networks.masque_settings import WordSettings
+from wherefrom.networks.layers import DualAttention, EncoderStack, Initialisation, Positions, added, start
 from wherefrom.networks.passage_heads import all_alike
-from wherefrom.networks.pointer import PointerGenerator, Source
-from wherefrom.networks.writer import Memory, WritingNetwork
+from wherefrom.networks.pointer import CopySource, PointerGenerator
+from wherefrom.networks.writer import Memory, WordSettings, WritingNetwork, support
 
 SOURCES = ("question", "answer", "passage")
 
@@ -41,19 +29,13 @@ class StyleTransferSettings:
 
     words: WordSettings = field(default_factory=WordSettings)
     embedding: int = 300
-    positions: PositionKind = "sinusoidal"
-    longest: int = 512  # rows of learned positions
     fusions: int = 2  # how often the three sequences meet; 1 costs 1.5 ROUGE-L (reported)
     shared_layers: int = 3
     passage_layers: tuple[int, int] = (3, 2)  # after the first fusion, after the second; with one fusion, all after it
     question_layers: tuple[int, int] = (1, 1)
     answer_layers: tuple[int, int] = (3, 2)
     decoder_layers: int = 8
-    decoder_norm: NormPlace = "post"
-    copy: CopyKind = "additive"
     vocabulary: int = 0  # how many of the commonest words P^v writes; 0: all
-    input_words: bool = False
-    tie_embeddings: bool = False
     width: int = 296
     heads: int = 8
     inner: int = 256
@@ -76,15 +58,6 @@ class StyleTransferSettings:
         both: tuple[int, int] = getattr(self, f"{name}_layers")
         return both if self.fusions == 2 else (sum(both),)
 
-    @classmethod
-    def from_mapping(cls, saved: Mapping[str, Any]) -> StyleTransferSettings:
-        """The settings that `dataclasses.asdict` wrote down, also by way of JSON."""
-        values = dict(saved)
-        values["words"] = WordSettings(**values["words"])
-        for name in ("passage_layers", "question_layers", "answer_layers"):
-            values[name] = tuple(values[name])
-        return cls(**values)
-
 
 class Triple(NamedTuple):
     """What is read: a question, an answer in some style and the passage it came from, (batch, length) each."""
@@ -98,7 +71,7 @@ class Triple(NamedTuple):
 
 
 class Fusion(nn.Module):
-    """Dual attention on (p, q), (p, e) and (q, e), each with its own w; every sequence gets what two others tell it.
+    """Dual attention on (p, q), (p, e) and (q, e), each with its own w; every sequence hears from the two others.
 
     [H, G', G''] with 4 width for each G, without the H it starts with (PREAST-QA Eq. 4.38 to 4.46 print it thrice; a
     linear map follows, so once says the same): (batch, length, 9 width).
@@ -112,7 +85,7 @@ class Fusion(nn.Module):
 
     def forward(self, states: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """By the names of `SOURCES`: (batch, length, width) to (batch, length, 9 width)."""
-        told: dict[str, list[Tensor]] = {name: [states[name]] for name in SOURCES}
+        fused: dict[str, list[Tensor]] = {name: [states[name]] for name in SOURCES}
         for one, other, attention in (
             ("passage", "question", self.passage_question),
             ("passage", "answer", self.passage_answer),
@@ -121,9 +94,9 @@ class Fusion(nn.Module):
             # One passage each: the dimension of passages comes and goes.
             dual = attention.attend(states[one][:, None], masks[one][:, None], states[other], masks[other])
             once, twice, back, back_twice = (part.squeeze(1) for part in dual)
-            told[one].append(added(states[one], once, twice))
-            told[other].append(added(states[other], back, back_twice))
-        return {name: torch.cat(parts, dim=-1) for name, parts in told.items()}
+            fused[one].append(added(states[one], once, twice))
+            fused[other].append(added(states[other], back, back_twice))
+        return {name: torch.cat(parts, dim=-1) for name, parts in fused.items()}
 
 
 class TripleReader(nn.Module):
@@ -132,7 +105,7 @@ class TripleReader(nn.Module):
     def __init__(self, settings: StyleTransferSettings) -> None:
         super().__init__()
         self.word = nn.Embedding(settings.words.words, settings.embedding)
-        self.positions = Positions(settings.positions, settings.embedding, settings.longest)
+        self.positions = Positions("sinusoidal", settings.embedding)
         self.embedding_dropout = nn.Dropout(settings.embedding_dropout)
         width = settings.width
 
@@ -182,7 +155,7 @@ class StyleTransferNetwork(WritingNetwork):
             settings.heads,
             settings.inner,
             len(SOURCES),
-            settings.decoder_norm,
+            "post",
             settings.dropout,
             settings.attention_dropout,
         )
@@ -190,9 +163,8 @@ class StyleTransferNetwork(WritingNetwork):
             settings.width,
             settings.embedding,
             len(SOURCES),
-            settings.copy,
-            support(settings.words, settings.vocabulary, settings.input_words, common),
-            settings.tie_embeddings,
+            "additive",
+            support(settings.words, settings.vocabulary, common),
         )
         for module in self.modules():
             start(module, settings.initialisation)
@@ -201,9 +173,9 @@ class StyleTransferNetwork(WritingNetwork):
         """Read all three; there is one passage, and an answer to be had."""
         states = self.reader(triple)
         sources = (
-            Source.plain(states["question"], triple.question, triple.question_mask),
-            Source.plain(states["answer"], triple.answer, triple.answer_mask),
-            Source.plain(states["passage"], triple.passage, triple.passage_mask),
+            CopySource.plain(states["question"], triple.question, triple.question_mask),
+            CopySource.plain(states["answer"], triple.answer, triple.answer_mask),
+            CopySource.plain(states["passage"], triple.passage, triple.passage_mask),
         )
         real = torch.ones_like(triple.passage_mask[:, :1])
         return Memory(sources, all_alike(real), torch.zeros(len(real), device=real.device), real)
@@ -222,20 +194,19 @@ class StyleTransferNetwork(WritingNetwork):
         return self.written_loss(self.encode(triple), target, mask, style, torch.ones_like(mask[:, 0]))
 
 
-def start_from(network: StyleTransferNetwork, masque: MasqueNetwork) -> list[str]:
-    """Start with the layers the two have in common, from a trained Masque; returns the names of the tensors taken.
+def start_from(network: StyleTransferNetwork, masque: Mapping[str, Tensor]) -> list[str]:
+    """Start with the layers it has in common with a trained Masque; returns the names of the tensors taken.
 
     These are the word vectors, the shared blocks, the decoder and its pointer-generator, less what has to do with the
     answer that is read. Networks of other sizes have little in common: word vectors and shared blocks must fit.
     """
-    ours, theirs = network.state_dict(), masque.state_dict()
+    ours = network.state_dict()
     taken = {
-        name: theirs[twin]
+        name: masque[twin].float()
         for name in ours
-        if (twin := masque_name(name, blocks=masque.settings.decoder_layers)) in theirs
-        and theirs[twin].shape == ours[name].shape
+        if (twin := masque_name(name)) in masque and masque[twin].shape == ours[name].shape
     }
-    if not torch.equal(network.pointer.support.listed, masque.pointer.support.listed):
+    if not torch.equal(network.pointer.support.listed, masque["pointer.support.listed"]):
         taken.pop("pointer.output.weight", None)  # its rows are other words
     needed = [name for name in ours if name.startswith(("reader.word.", "reader.shared."))]
     if lost := [name for name in needed if name not in taken]:
@@ -244,7 +215,7 @@ def start_from(network: StyleTransferNetwork, masque: MasqueNetwork) -> list[str
     return sorted(taken)
 
 
-def masque_name(name: str, blocks: int) -> str:
+def masque_name(name: str) -> str:
     """What a tensor of the style transfer network is called in a Masque; "" where it has no twin there.
 
     A Masque looks at question and passages, this network at question, answer and passage: the last is Masque's second.
@@ -252,7 +223,7 @@ def masque_name(name: str, blocks: int) -> str:
     parts = name.split(".")
     if name.startswith(("reader.fusions.", "reader.own.", "pointer.parts.", "pointer.support.")):
         return ""
-    if parts[:2] == ["decoder", "blocks"] and int(parts[2]) < blocks:
+    if parts[:2] == ["decoder", "blocks"]:
         if parts[3] == "looks":
             return _renumbered(parts, 4, {"0": "0", "2": "1"})
         if parts[3] == "norms":  # self, question, answer, passage, feed-forward

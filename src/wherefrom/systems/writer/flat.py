@@ -1,8 +1,8 @@
-"""A joint writer as four modules of plain tensors, which can be exported: reading, judging, remembering, one step.
+"""The writer as four modules of plain tensors, which can be exported: reading, judging, remembering, one step.
 
 Words come in as vectors, (rows, places, embedding): reading and writing look them up in one table, which is then kept
-once, outside of them. Whoever runs them puts the sources together from what was read, as `MasqueNetwork.encode` does,
-and drops the places that hold nothing to copy (`Source.packed`).
+once, outside of them. Whoever runs them puts the sources together from what was read, as `WriterNetwork.encode` does,
+and drops the places that hold nothing to copy (`CopySource.packed`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
-from wherefrom.errors import WherefromError
-from wherefrom.networks.decoder import TransformerDecoder
-from wherefrom.networks.masque import JointReader, MasqueNetwork
-from wherefrom.networks.pointer import Source
+from wherefrom.networks.pointer import CopySource
+from wherefrom.systems.writer.network import SOURCES, WriterNetwork
 
 
 class FlatRead(nn.Module):
@@ -27,29 +25,22 @@ class FlatRead(nn.Module):
     inputs = ("words", "mask", "types")
     outputs = ("states",)
 
-    def __init__(self, network: MasqueNetwork) -> None:
+    def __init__(self, network: WriterNetwork) -> None:
         super().__init__()
-        fixed = network.settings.decoder_layers and not network.pointer.support.input_words
-        if not isinstance(network.reader, JointReader) or not fixed:
-            raise WherefromError("only a joint network with a decoder and a fixed vocabulary can be taken apart")
         self.encoder = network.reader.pretrained
-        self.adapt = network.reader.adapt
 
     def forward(self, words: Tensor, mask: Tensor, types: Tensor) -> Tensor:
-        states: Tensor = self.adapt(self.encoder.states_of(words, mask, types)[-1])
-        return states
+        return self.encoder.states_of(words, mask, types)[-1]
 
 
 class FlatJudge(nn.Module):
-    """`MasqueNetwork.judge`: the first state of every passage, to how relevant each is and the logit of P(a)."""
+    """`WriterNetwork.judge`: the first state of every passage, to how relevant each is and the logit of P(a)."""
 
     inputs = ("first", "real")
     outputs = ("score", "log_beta", "answerable")
 
-    def __init__(self, network: MasqueNetwork) -> None:
+    def __init__(self, network: WriterNetwork) -> None:
         super().__init__()
-        if network.settings.ranker in ("given", "gold"):
-            raise WherefromError(f"ranker={network.settings.ranker} does not judge passages by itself")
         self.network = network
 
     def forward(self, first: Tensor, real: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -61,12 +52,11 @@ class FlatJudge(nn.Module):
 class FlatBegin(nn.Module):
     """`begin`: the states of each source, to its keys and values in every block and its keys for copying."""
 
-    def __init__(self, network: MasqueNetwork) -> None:
+    def __init__(self, network: WriterNetwork) -> None:
         super().__init__()
         self.network = network
-        names = network.settings.sources
-        self.inputs = tuple(f"{name}_states" for name in names)
-        self.outputs = (*look_names(network), *(f"{name}_copy_keys" for name in names))
+        self.inputs = tuple(f"{name}_states" for name in SOURCES)
+        self.outputs = (*look_names(network), *(f"{name}_copy_keys" for name in SOURCES))
 
     def forward(self, *states: Tensor) -> tuple[Tensor, ...]:
         """In the order of `inputs`, to the order of `outputs`."""
@@ -80,28 +70,25 @@ class FlatStep(nn.Module):
     The vocabulary's part has a column for each word of `Support.listed`.
     """
 
-    def __init__(self, network: MasqueNetwork) -> None:
+    def __init__(self, network: WriterNetwork) -> None:
         super().__init__()
-        if not isinstance(network.decoder, TransformerDecoder):
-            raise WherefromError("core=rnn cannot be taken apart")
         self.network = network
         # The right way round: what is turned around in a graph is not found when it is made smaller.
         self.rows = nn.Parameter(network.pointer.rows(network.table()).detach().T.contiguous())  # (embedding, rows)
-        names = network.settings.sources
         self.inputs = (
             "word",
             "own_keys",
             "own_values",
-            *(f"{name}_{part}" for name in names for part in ("states", "mask", "weight")),
+            *(f"{name}_{part}" for name in SOURCES for part in ("states", "mask", "weight")),
             *look_names(network),
-            *(f"{name}_copy_keys" for name in names),
+            *(f"{name}_copy_keys" for name in SOURCES),
         )
-        self.outputs = ("vocabulary", *(f"{name}_copied" for name in names), "next_keys", "next_values")
+        self.outputs = ("vocabulary", *(f"{name}_copied" for name in SOURCES), "next_keys", "next_values")
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """In the order of `inputs`, to the order of `outputs`."""
         word, own_keys, own_values, *rest = inputs
-        count = len(self.network.settings.sources)
+        count = len(SOURCES)
         sources = tuple(_source(*rest[at : at + 3]) for at in range(0, 3 * count, 3))
         given, keys = tuple(rest[3 * count : -count]), tuple(rest[-count:])
         decoder, pointer = self.network.decoder, self.network.pointer
@@ -113,21 +100,21 @@ class FlatStep(nn.Module):
         return step.vocabulary, *step.copied, *own
 
 
-def look_names(network: MasqueNetwork) -> list[str]:
+def look_names(network: WriterNetwork) -> list[str]:
     """The names of what attention looks up, in the order of `Cache.given`."""
     return [
         f"{name}_{part}_{layer}"
         for layer in range(network.settings.decoder_layers)
-        for name in network.settings.sources
+        for name in SOURCES
         for part in ("look_keys", "look_values")
     ]
 
 
-def _source(states: Tensor, mask: Tensor | None = None, weight: Tensor | None = None) -> Source:
+def _source(states: Tensor, mask: Tensor | None = None, weight: Tensor | None = None) -> CopySource:
     """A source as far as the decoder needs it; its tokens matter only to whoever reads the step."""
     tokens = torch.zeros_like(states[:, :, 0], dtype=torch.long)
     mask = torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask
-    return Source(states, tokens, mask, torch.zeros_like(states[:, :, 0]) if weight is None else weight, tokens)
+    return CopySource(states, tokens, mask, torch.zeros_like(states[:, :, 0]) if weight is None else weight, tokens)
 
 
 def to_onnx(module: FlatRead | FlatJudge | FlatBegin | FlatStep, example: Sequence[Tensor]) -> Any:

@@ -1,4 +1,4 @@
-"""Training material for the writer: questions, passages, answers and sentences as tokens, in one file of tensors.
+"""Training material for writing: questions, passages, answers and sentences as tokens, in one file of tensors.
 
 Made once, from the ten-passage set, SQuAD, QA2D, NarrativeQA, VANiLLa, VQuAnDa and ParaQA; training then needs neither
 the datasets nor a tokenizer. The texts as they were written lie beside it, for scoring.
@@ -24,7 +24,6 @@ import gzip
 import hashlib
 import json
 import re
-import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,20 +34,22 @@ from typing import TYPE_CHECKING, Any, get_args
 from wherefrom.data import narrativeqa, paraqa, qa2d, squad, vanilla, vquanda
 from wherefrom.data.examples import Example, whole
 from wherefrom.data.locating import occurrences
+from wherefrom.data.opening import named_files, split_file
 from wherefrom.errors import WherefromError
 from wherefrom.evaluate.ten_passages import passage_of, rows_of, wikipedia_titles
+from wherefrom.evaluate.texts import passages_beside, texts_beside
 from wherefrom.features.querytype import QueryType, query_type
 from wherefrom.ingest.split import split as cut_into_passages
 from wherefrom.metrics.lcs import lcs_length
 from wherefrom.runtime.weights import unbounded
 from wherefrom.text import FUNCTION_WORDS, Span, sentences
+from wherefrom.train.writing.sources import SOURCES
 from wherefrom.types import Passage
 from wherefrom.write.marks import NAMES, Marks
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-SOURCES = ("ten-passages", "narrativeqa", "qa2d", "vanilla", "vquanda", "paraqa")
 QUERY_TYPES: tuple[QueryType, ...] = get_args(QueryType)
 MOST_PASSAGES = 10
 MOST_PASSAGE_TOKENS = 480  # as the reader's
@@ -67,7 +68,7 @@ def descriptive(question: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ShortAnswer:
     """A short answer, with its characters in the gold passage where it stands there word for word."""
 
     text: str
@@ -75,13 +76,13 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CorpusExample:
     """One example as the material takes it."""
 
     source: str
     id: str
     question: str
-    answers: Sequence[Told] = ()  # targets first
+    answers: Sequence[ShortAnswer] = ()  # targets first
     references: int = 0  # so many of the answers are targets, the others serve style transfer alone
     sentences: Sequence[str] = ()
     held: Sequence[bool] = ()  # one a sentence: never trained on
@@ -108,13 +109,13 @@ class _Texts:
         return len(self.starts) - 2
 
     def add(self, key: str, tokens: Callable[[], Iterable[int]]) -> int:
-        """The number of the text with this key; `tokens` is only asked for a new one."""
+        """The number of the text with this key; `tokens` is only called for a new one."""
         if key not in self.known:
             self.known[key] = self.append(tokens())
         return self.known[key]
 
 
-class WriterMaterial:
+class CorpusBuilder:
     """Collects examples and writes them."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -127,70 +128,75 @@ class WriterMaterial:
         self._shown: dict[int, dict[str, Any]] = {}  # passages of validation
         self.left_out = 0
 
-    def add(self, asked: Asked) -> None:
+    def add(self, example: CorpusExample) -> None:
         """One question. One whose answer no tokens of the gold passage hold is left out."""
         number = len(self._lines)
-        gold, spans, contexts = -1, [NOWHERE] * len(asked.answers), [(0, 0)] * len(asked.answers)
-        tokens: list[Sequence[int]] = [self._encoded(told.text) for told in asked.answers]
-        if asked.gold is not None:
-            encoding, begin = self._cut(asked.gold, [told.span for told in asked.answers if told.span])
+        gold, spans, contexts = -1, [NOWHERE] * len(example.answers), [(0, 0)] * len(example.answers)
+        tokens: list[Sequence[int]] = [self._encoded(answer.text) for answer in example.answers]
+        if example.gold is not None:
+            encoding, begin = self._cut(example.gold, [answer.span for answer in example.answers if answer.span])
             ids, offsets = encoding.ids[begin:][:MOST_PASSAGE_TOKENS], encoding.offsets[begin:][:MOST_PASSAGE_TOKENS]
-            for place, told in enumerate(asked.answers):
-                span = _tokens_of(offsets, *told.span) if told.span else None
-                if span is not None and told.span is not None:
+            for place, answer in enumerate(example.answers):
+                span = _tokens_of(offsets, *answer.span) if answer.span else None
+                if span is not None and answer.span is not None:
                     spans[place] = span
                     tokens[place] = ids[span[0] : span[1] + 1]  # as they stand there, so that copying is exact
-                    contexts[place] = _context(asked.gold.text, offsets, told.span)
-            if asked.references and spans[0] == NOWHERE:
+                    contexts[place] = _context(example.gold.text, offsets, answer.span)
+            if example.references and spans[0] == NOWHERE:
                 self.left_out += 1
                 return
             contexts = [context if context[1] else contexts[0] for context in contexts]
-            gold = self._passage(asked.gold, begin, ids, asked.valid)
+            gold = self._passage(example.gold, begin, ids, example.valid)
+        self._add_columns(example, gold)
         columns = self._columns
-        columns["question"].append(self._texts["question"].add(asked.question, lambda: self._encoded(asked.question)))
-        columns["source"].append(SOURCES.index(asked.source))
-        columns["valid"].append(int(asked.valid))
-        columns["query_type"].append(QUERY_TYPES.index(query_type(asked.question)))
-        columns["descriptive"].append(int(descriptive(asked.question)))
-        columns["answerable"].append(int(asked.answerable))
-        columns["gold"].append(gold)
-        columns["references"].append(asked.references)
-        given = [
-            gold if passage is asked.gold else self._passage(passage, 0, None, asked.valid)
-            for passage in asked.given[:MOST_PASSAGES]
-        ]
-        columns["passages"].append(_padded(given, -1))
-        columns["relevant"].append(_padded(asked.relevant, 0))
-        columns["weak"].append(_padded(asked.weak, 0))
         first_answer = self._until["answers"][-1]
         for encoded, span, context in zip(tokens, spans, contexts, strict=True):
             self._texts["answer"].append(encoded)
             columns["answer_span"].append(span)
             columns["answer_context"].append(context)
-        told_in_full = sorted(zip(asked.sentences, asked.held, strict=True), key=lambda told: told[1])
-        for sentence, held in told_in_full:  # those to train on come first
+        by_use = sorted(zip(example.sentences, example.held, strict=True), key=lambda pair: pair[1])
+        for sentence, held in by_use:  # those to train on come first
             place = self._texts["sentence"].append(self._encoded(sentence))
             columns["sentence_valid"].append(int(held))
             if tokens:
                 columns["triple_example"].append(number)
-                columns["triple_answer"].append(first_answer + closest(asked.answers, sentence))
+                columns["triple_answer"].append(first_answer + closest(example.answers, sentence))
                 columns["triple_sentence"].append(place)
         self._until["answers"].append(first_answer + len(tokens))
         self._until["sentences"].append(len(columns["sentence_valid"]))
         self._lines.append(
             {
                 "example": number,
-                "id": asked.id,
-                "source": asked.source,
-                "valid": asked.valid,
-                "article": asked.article,
-                "question": asked.question,
-                "answers": [told.text for told in asked.answers],
-                "references": asked.references,
-                "sentences": [sentence for sentence, _ in told_in_full],
-                "held": [held for _, held in told_in_full],
+                "id": example.id,
+                "source": example.source,
+                "valid": example.valid,
+                "article": example.article,
+                "question": example.question,
+                "answers": [answer.text for answer in example.answers],
+                "references": example.references,
+                "sentences": [sentence for sentence, _ in by_use],
+                "held": [held for _, held in by_use],
             }
         )
+
+    def _add_columns(self, example: CorpusExample, gold: int) -> None:
+        """What there is one of, or ten, for every example."""
+        columns, question = self._columns, example.question
+        columns["question"].append(self._texts["question"].add(question, lambda: self._encoded(question)))
+        columns["source"].append(SOURCES.index(example.source))
+        columns["valid"].append(int(example.valid))
+        columns["query_type"].append(QUERY_TYPES.index(query_type(question)))
+        columns["descriptive"].append(int(descriptive(question)))
+        columns["answerable"].append(int(example.answerable))
+        columns["gold"].append(gold)
+        columns["references"].append(example.references)
+        given = [
+            gold if passage is example.gold else self._passage(passage, 0, None, example.valid)
+            for passage in example.given[:MOST_PASSAGES]
+        ]
+        columns["passages"].append(_padded(given, -1))
+        columns["relevant"].append(_padded(example.relevant, 0))
+        columns["weak"].append(_padded(example.weak, 0))
 
     def write(self, path: Path, facts: Mapping[str, str]) -> dict[str, int]:
         """The tensors, `facts` in their header; beside them `NAME.texts.jsonl.gz` and `NAME.passages.jsonl.gz`."""
@@ -277,25 +283,15 @@ class WriterMaterial:
         return encoding, begin
 
 
-def texts_beside(path: Path) -> Path:
-    """One line an example: question, answers and sentences as they were written."""
-    return path.with_suffix(".texts.jsonl.gz")
-
-
-def passages_beside(path: Path) -> Path:
-    """One line a passage of the validation examples, with the token that its tokens begin at."""
-    return path.with_suffix(".passages.jsonl.gz")
-
-
-def closest(answers: Sequence[Told], sentence: str) -> int:
+def closest(answers: Sequence[ShortAnswer], sentence: str) -> int:
     """Which answer fits the sentence best, by ROUGE-L; the first of equals (preast-qa 4.3)."""
     if len(answers) == 1:
         return 0
     wanted = _words(sentence)
 
-    def rouge(told: Told) -> float:
-        said = _words(told.text)
-        return 2 * lcs_length(said, wanted) / max(1, len(said) + len(wanted))
+    def rouge(answer: ShortAnswer) -> float:
+        words = _words(answer.text)
+        return 2 * lcs_length(words, wanted) / max(1, len(words) + len(wanted))
 
     return max(range(len(answers)), key=lambda place: rouge(answers[place]))
 
@@ -322,7 +318,7 @@ def prepare(
 
     tokenizer = unbounded(Tokenizer.from_file(str(tokenizer_file)))
     check_marks(tokenizer)
-    material = WriterMaterial(tokenizer)
+    material = CorpusBuilder(tokenizer)
     report("the joins of qa2d and squad")
     examples = {split: list(squad.load(data / "squad", split)) for split in ("train", "valid")}
     joined, alone = joined_sentences(
@@ -341,10 +337,8 @@ def prepare(
         for example in narrativeqa.load(data / "narrativeqa", split, passages="ten", detokenize=True):
             material.add(from_narrativeqa(example, split == "valid"))
     report("qa2d, vanilla, vquanda, paraqa")
-    for asked in alone:
-        material.add(asked)
-    for asked in _verbalised(data / "full_sentence"):
-        material.add(asked)
+    for each in (*alone, *_verbalised(data / "full_sentence")):
+        material.add(each)
     facts = {
         "tokenizer_sha256": hashlib.sha256(tokenizer_file.read_bytes()).hexdigest(),
         "ten_passages": (ten_passages / "ten-passages.json").read_text(encoding="utf-8"),
@@ -352,31 +346,42 @@ def prepare(
     return material.write(out, facts)
 
 
+def data_files(data: Path) -> list[Path]:
+    """Every file that the material is made of, beside the ten-passage set; a missing one shows before the work."""
+    files = [split_file(data / "squad", split, squad.FILES) for split in ("train", "valid")]
+    files += [split_file(data / "qa2d", split, qa2d.FILES) for split in ("train", "valid")]
+    for name in narrativeqa.FILES["train"]:
+        files += named_files(data / "narrativeqa", (name,))
+    for name, source in (("vanilla", vanilla), ("paraqa", paraqa), ("vquanda", vquanda)):
+        files.append(split_file(data / "full_sentence" / name, "train", source.FILES))
+    return files
+
+
 def check_marks(tokenizer: Tokenizer) -> None:
     """The tokens with a meaning of their own must be where `Marks` says, if the vocabulary has them at all."""
     marks = Marks()
     for name, token in NAMES.items():
-        found = tokenizer.token_to_id(token)
-        if found is not None and found != getattr(marks, name):
-            raise WherefromError(f"{token} is token {found} of this vocabulary, and not {getattr(marks, name)}")
+        number = tokenizer.token_to_id(token)
+        if number is not None and number != getattr(marks, name):
+            raise WherefromError(f"{token} is token {number} of this vocabulary, and not {getattr(marks, name)}")
 
 
 # A sentence of QA2D, and whether it is held out of training.
-_Joined = dict[str, list[tuple[Told, str, bool]]]
+_Joined = dict[str, list[tuple[ShortAnswer, str, bool]]]
 
 
 def joined_sentences(
     rows: Mapping[str, Sequence[Example]], examples: Mapping[str, Sequence[Example]]
-) -> tuple[_Joined, list[Asked]]:
+) -> tuple[_Joined, list[CorpusExample]]:
     """QA2D's sentences by SQuAD question, and the rows that belong to none.
 
     Held out: all of QA2D's valid, every sentence whose question is asked of a squad/valid article, and training rows
     that ask the same as one of QA2D's valid.
     """
-    asked: dict[str, list[Example]] = defaultdict(list)
+    by_question: dict[str, list[Example]] = defaultdict(list)
     for split in ("valid", "train"):
         for example in examples[split]:
-            asked[_letters(example.question.text)].append(example)
+            by_question[_letters(example.question.text)].append(example)
     unseen = {_letters(example.question.text) for example in (*rows["valid"], *examples["valid"])}
     joined: _Joined = defaultdict(list)
     alone = []
@@ -384,11 +389,12 @@ def joined_sentences(
         for row in rows[split]:
             letters = _letters(row.question.text)
             held = letters in unseen
-            found = _asking(row, asked[letters]) if row.kind == "SQuAD" and letters in asked else None
-            if found is None:
-                answers = [Told(answer) for answer in row.answers]
+            known = row.kind == "SQuAD" and letters in by_question
+            match = _same_question(row, by_question[letters]) if known else None
+            if match is None:
+                answers = [ShortAnswer(answer) for answer in row.answers]
                 alone.append(
-                    Asked(
+                    CorpusExample(
                         "qa2d",
                         f"{split}-{row.question.id}",
                         row.question.text,
@@ -401,8 +407,8 @@ def joined_sentences(
                 )
                 continue
             for sentence in row.sentences:
-                if sentence not in [known for _, known, _ in joined[found.question.id]]:
-                    joined[found.question.id].append((Told(row.answers[0]), sentence, held))
+                if sentence not in [other for _, other, _ in joined[match.question.id]]:
+                    joined[match.question.id].append((ShortAnswer(row.answers[0]), sentence, held))
     return joined, alone
 
 
@@ -410,24 +416,26 @@ def from_squad(
     example: Example,
     row: Mapping[str, Any],
     titles: Mapping[str, str],
-    joined: Sequence[tuple[Told, str, bool]],
+    joined: Sequence[tuple[ShortAnswer, str, bool]],
     split: str,
-) -> Asked:
+) -> CorpusExample:
     """The question over its ten passages; the gold passage is known even where the set left it out."""
     given = [passage_of(passage, titles) for passage in row["passages"]]
     relevant = [bool(passage["is_selected"]) for passage in row["passages"]]
     gold = next((passage for passage, right in zip(given, relevant, strict=True) if right), None)
     answerable = gold is not None
     gold = gold or _gold_passage(example)
-    answers = [Told(text, _best_place(text, gold, example.question.text)) for text in dict.fromkeys(example.answers)]
-    answers.sort(key=lambda told: told.span is None)  # stable: those at a place come first
-    references = max(1, sum(told.span is not None for told in answers))
-    same = {_letters(told.text) for told in answers}
-    for told, _, _ in joined:  # QA2D's own wording, where it differs
-        if _letters(told.text) not in same:
-            same.add(_letters(told.text))
-            answers.append(told)
-    return Asked(
+    answers = [
+        ShortAnswer(text, _best_place(text, gold, example.question.text)) for text in dict.fromkeys(example.answers)
+    ]
+    answers.sort(key=lambda answer: answer.span is None)  # stable: those at a place come first
+    references = max(1, sum(answer.span is not None for answer in answers))
+    same = {_letters(answer.text) for answer in answers}
+    for answer, _, _ in joined:  # QA2D's own wording, where it differs
+        if _letters(answer.text) not in same:
+            same.add(_letters(answer.text))
+            answers.append(answer)
+    return CorpusExample(
         "ten-passages",
         example.question.id,
         example.question.text,
@@ -444,10 +452,10 @@ def from_squad(
     )
 
 
-def from_narrativeqa(example: Example, valid: bool) -> Asked:
+def from_narrativeqa(example: Example, valid: bool) -> CorpusExample:
     """The question over the passages of its summary; relevance is guessed."""
-    answers = [Told(answer) for answer in dict.fromkeys(example.answers)]
-    return Asked(
+    answers = [ShortAnswer(answer) for answer in dict.fromkeys(example.answers)]
+    return CorpusExample(
         "narrativeqa",
         example.question.id,
         example.question.text,
@@ -461,7 +469,7 @@ def from_narrativeqa(example: Example, valid: bool) -> Asked:
     )
 
 
-def _verbalised(folder: Path) -> Iterator[Asked]:
+def _verbalised(folder: Path) -> Iterator[CorpusExample]:
     """Question, answer and sentence without passages; ParaQA's questions are VQuAnDa's, so each is taken once."""
     for example in vanilla.load(folder / "vanilla", "train"):
         yield _without_passages("vanilla", example)
@@ -475,16 +483,16 @@ def _verbalised(folder: Path) -> Iterator[Asked]:
             yield _without_passages("vquanda", example)
 
 
-def _without_passages(source: str, example: Example) -> Asked:
-    answers = [Told(answer) for answer in example.answers]
+def _without_passages(source: str, example: Example) -> CorpusExample:
+    answers = [ShortAnswer(answer) for answer in example.answers]
     held = [False] * len(example.sentences)
-    return Asked(source, example.question.id, example.question.text, answers, 0, example.sentences, held)
+    return CorpusExample(source, example.question.id, example.question.text, answers, 0, example.sentences, held)
 
 
-def _asking(row: Example, asked: Sequence[Example]) -> Example:
+def _same_question(row: Example, examples: Sequence[Example]) -> Example:
     """Of the SQuAD examples with this question the one with the row's answer; the first if none has it."""
     wanted = _letters(row.answers[0])
-    return next((example for example in asked if wanted in map(_letters, example.answers)), asked[0])
+    return next((example for example in examples if wanted in map(_letters, example.answers)), examples[0])
 
 
 def _gold_passage(example: Example) -> Passage:
@@ -509,10 +517,10 @@ def _best_place(answer: str, passage: Passage, question: str) -> Span | None:
         return (at, at + len(answer)) if at >= 0 else None
     if len(places) == 1:
         return places[0]
-    asked = set(_words(question)) - FUNCTION_WORDS
+    wanted = set(_words(question)) - FUNCTION_WORDS
 
     def shared(place: Span) -> int:
-        return len(asked & set(_words(" ".join(passage.text[a:b] for a, b in _around(passage.text, place)))))
+        return len(wanted & set(_words(" ".join(passage.text[a:b] for a, b in _around(passage.text, place)))))
 
     return max(places, key=shared)  # the first of equals
 
@@ -560,14 +568,3 @@ def _write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
         for line in lines:
             packed.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-
-
-def main(arguments: Sequence[str]) -> None:
-    """DATA, TEN_PASSAGES, TOKENIZER and OUT, as `prepare` takes them."""
-    data, ten_passages, tokenizer_file, out = map(Path, arguments)
-    for name, count in prepare(data, ten_passages, tokenizer_file, out, report=print).items():
-        print(f"{name}: {count:,}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Epochs of the writer's training: which questions, which passages, which style.
+"""Epochs of training to write: which questions, which passages, which style.
 
 Drawn with numpy, all questions at once; an epoch depends on (epoch, seed) alone.
 """
@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from wherefrom.train.batching import LazyBatches
-from wherefrom.train.material import Pairs
+from wherefrom.train.material import Numbers, Pairs
 from wherefrom.train.seeds import seed_of
 from wherefrom.train.writing.batches import WriterBatch, WriterBatchSettings
-from wherefrom.train.writing.material import NARRATIVEQA, PARAQA, TEN_PASSAGES, TEXTS, Material, Numbers, gold_sentences
+from wherefrom.train.writing.material import TEXTS, WritingMaterial
+from wherefrom.train.writing.sources import SOURCES
 from wherefrom.write.marks import WrittenStyle
 
 _ALIGNED = 8  # lengths are multiples of it: attention's fast kernels want that
@@ -39,13 +40,14 @@ class _Epoch:
 class WriterSampler:
     """Draws epochs of questions with passages."""
 
-    def __init__(self, material: Material, settings: WriterBatchSettings | None = None) -> None:
+    def __init__(self, material: WritingMaterial, settings: WriterBatchSettings | None = None) -> None:
         self.settings = settings or WriterBatchSettings()
         self.material = material
         self._lengths = {name: material.lengths(name) for name in TEXTS}
         self._given = (material["passages"] >= 0).any(1)
-        self._labelled = material["source"] == TEN_PASSAGES
-        self._sentences = gold_sentences(material)
+        self._labelled = material.of("ten-passages")
+        self._stories = material.of("narrativeqa")
+        self._sentences = material.gold_sentences()
 
     def batches(self, epoch: int, seed: int) -> LazyBatches[WriterBatch]:
         """The microbatches of an epoch; answerable questions are spread evenly over them."""
@@ -65,8 +67,8 @@ class WriterSampler:
         example = numpy.asarray(examples, numpy.int64)
         mark, target = numpy.full((len(example), 2), -1), numpy.full((len(example), 2), -1)
         answerable = (self.material["answerable"][example] == 1) | (put_back & (self.material["gold"][example] >= 0))
-        found = numpy.where(answerable, self._first_target(example, style), -1)
-        target[:, 1], mark[:, 1] = found, numpy.where(found >= 0, self.settings.marks.style(style), -1)
+        target[:, 1] = numpy.where(answerable, self._first_target(example, style), -1)
+        mark[:, 1] = numpy.where(target[:, 1] >= 0, self.settings.marks.style(style), -1)
         plan = self._plan(example, answerable, mark, target, numpy.ones(len(example), bool), None)
         order = numpy.argsort(-plan.length, kind="stable")
         return LazyBatches(
@@ -78,20 +80,19 @@ class WriterSampler:
 
     def _drawn(self, chance: numpy.random.Generator) -> _Epoch:
         material, settings = self.material, self.settings
-        shares = numpy.array([settings.shares.get(source, 1.0) for source in range(PARAQA + 1)])
         wanted = self._given & (material["valid"] == 0)
         if settings.styles == "sentence":
-            wanted &= (self._sentences[1] > 0) | (material["source"] == NARRATIVEQA)
+            wanted &= (self._sentences[1] > 0) | self._stories
         if settings.subset < 1:  # spread evenly, by a multiple of the golden ratio
             wanted &= numpy.arange(len(wanted)) * 0.6180339887498949 % 1 < settings.subset
-        example = numpy.flatnonzero(wanted & (chance.random(len(wanted)) < shares[material["source"]]))
+        example = numpy.flatnonzero(wanted & (chance.random(len(wanted)) < shares_of(material, settings)))
         example, answerable = self._with_quota(example, chance)
         style, target = self._styles(example, answerable, chance)
         titled = chance.random(len(example)) >= settings.title_dropout
         return self._plan(example, answerable, style, target, titled, chance)
 
     def _with_quota(self, example: Numbers, chance: numpy.random.Generator) -> tuple[Numbers, Numbers]:
-        """Which questions are asked, and which of them keep their gold passage.
+        """Which questions are taken, and which of them keep their gold passage.
 
         A quota takes gold passages out until it is met, of questions with a gold sentence last; if too few questions
         can be answered, some of the others are left out.
@@ -101,7 +102,7 @@ class WriterSampler:
         answerable = (settings.put_back & (material["gold"][example] >= 0)) | ~left_out[example]
         removable = answerable & self._labelled[example]
         tossed = chance.random(len(example))
-        if settings.quota is None:
+        if not settings.quota:
             return example, answerable & ~(removable & (tossed < settings.removed))
         share = settings.quota[0] / settings.quota[1]
         surplus = int(answerable.sum()) - round(share * len(example))
@@ -111,9 +112,9 @@ class WriterSampler:
             answerable[order] = False
             return example, answerable
         others = numpy.flatnonzero(~answerable)
-        kept = others[numpy.argsort(tossed[others])][: round(int(answerable.sum()) * (1 - share) / share)]
-        asked = numpy.sort(numpy.concatenate([numpy.flatnonzero(answerable), kept]))
-        return example[asked], answerable[asked]
+        others = others[numpy.argsort(tossed[others])][: round(int(answerable.sum()) * (1 - share) / share)]
+        chosen = numpy.sort(numpy.concatenate([numpy.flatnonzero(answerable), others]))
+        return example[chosen], answerable[chosen]
 
     def _styles(self, example: Numbers, answerable: Numbers, chance: numpy.random.Generator) -> tuple[Numbers, Numbers]:
         """Style token and text of the short answer and of the sentence, -1 where the rule takes none."""
@@ -126,17 +127,17 @@ class WriterSampler:
         gold = material.first_sentence + begin + (draw[1] * count).astype(numpy.int64)
         sentence = numpy.where(count > 0, gold, material["synthetic"][example])
         sentence = numpy.where(answerable, sentence, -1)
-        told = sentence >= 0
-        free = material["source"][example] == NARRATIVEQA
+        in_full = sentence >= 0
+        free = self._stories[example]
         if self.settings.styles == "gold-first":
-            told &= (count > 0) | (toss < 0.5)
+            in_full &= (count > 0) | (toss < 0.5)
         elif self.settings.styles == "random":
-            told &= toss < 0.5
+            in_full &= toss < 0.5
         elif self.settings.styles == "sentence":
             short = numpy.where(free, short, -1)
         if self.settings.styles != "every":
-            short = numpy.where(told, -1, short)
-        sentence = numpy.where(told, sentence, -1)
+            short = numpy.where(in_full, -1, short)
+        sentence = numpy.where(in_full, sentence, -1)
         style = numpy.stack(
             [
                 numpy.where(short < 0, -1, numpy.where(free, marks.narrative, marks.short)),
@@ -147,9 +148,9 @@ class WriterSampler:
         return style, numpy.stack([short, sentence], axis=1)
 
     def _first_target(self, example: Numbers, style: WrittenStyle) -> Numbers:
-        """A story that is to be told of in sentences has none to compare with, but its answers."""
+        """The first answer in a style, -1 where there is none; a story has no sentences, but its answers."""
         material = self.material
-        story = material["source"][example] == NARRATIVEQA
+        story = self._stories[example]
         answer = numpy.where(material["references"][example] > 0, material["answers_until"][example], -1)
         if style == "sentence":
             until = material["sentences_until"]
@@ -201,15 +202,15 @@ class WriterSampler:
     def _pair_lengths(self, example: Numbers, passage: Numbers, titled: Numbers) -> Numbers:
         """Tokens of question, title and passage, with the marks between them."""
         settings, lengths = self.settings, self._lengths
-        asked = numpy.minimum(lengths["question"][self.material["question"][example]], settings.max_question)
-        whole: Numbers = asked + self._told_lengths(passage, titled) + 2
+        question = numpy.minimum(lengths["question"][self.material["question"][example]], settings.max_question)
+        whole: Numbers = question + self._passage_lengths(passage, titled) + 2
         return numpy.minimum(whole, settings.max_tokens)
 
-    def _told_lengths(self, passage: Numbers, titled: Numbers) -> Numbers:
+    def _passage_lengths(self, passage: Numbers, titled: Numbers) -> Numbers:
         """Tokens of `[CLS] title [SEP] passage`."""
-        named = numpy.where(titled, self._lengths["title"][self.material["passage_title"][passage]], 0)
-        told: Numbers = 1 + named + (named > 0) + self._lengths["passage"][passage]
-        return told
+        title = numpy.where(titled, self._lengths["title"][self.material["passage_title"][passage]], 0)
+        lengths: Numbers = 1 + title + (title > 0) + self._lengths["passage"][passage]
+        return lengths
 
     def _batch(self, plan: _Epoch, places: Numbers) -> WriterBatch:
         material, settings = self.material, self.settings
@@ -225,22 +226,20 @@ class WriterSampler:
         closest = numpy.append(material["sentence_answer"], -1)[numpy.where(gold_sentence, sentence, -1)]
         first = material["answers_until"][example[row]]
         answer = numpy.where(sentence < 0, target, numpy.where(closest >= 0, closest, first))
-        asked = self._lengths["question"][material["question"][example]]
-        told = self._told_lengths(passage, titled)
-        matches = (material["passages"][example][group] == passage[:, None]) & (material["weak"][example][group] == 1)
+        question_lengths = self._lengths["question"][material["question"][example]]
+        passage_lengths = self._passage_lengths(passage, titled)
         return WriterBatch(
             pairs=Pairs(
                 question=tensor(material["question"][example][group]),
                 passage=tensor(passage),
                 titled=torch.from_numpy(titled),
                 group=tensor(group),
-                gold=tensor(self._spans(example, group, relevant)),
+                gold=torch.zeros(0, 3, dtype=torch.long),  # spans are the reader's
                 relevant=torch.from_numpy(relevant),
                 groups=len(places),
                 length=min(-(-longest // _ALIGNED) * _ALIGNED, settings.max_tokens),
             ),
             slot=tensor(slot),
-            weak=torch.from_numpy(matches.any(1)),
             example=tensor(example),
             question=tensor(material["question"][example]),
             answerable=torch.from_numpy(plan.answerable[places]),
@@ -250,21 +249,17 @@ class WriterSampler:
             target=tensor(target),
             answer=tensor(answer),
             slots=settings.passages,
-            question_length=int(numpy.minimum(asked, settings.max_question).max(initial=1)),
-            passage_length=int(numpy.minimum(told, settings.max_passage).max(initial=1)),
+            question_length=int(numpy.minimum(question_lengths, settings.max_question).max(initial=1)),
+            passage_length=int(numpy.minimum(passage_lengths, settings.max_passage).max(initial=1)),
             target_length=target_length(self._lengths["target"][target], settings),
             answer_length=target_length(self._lengths["target"][answer] - 1, settings),
         )
 
-    def _spans(self, example: Numbers, group: Numbers, relevant: Numbers) -> Numbers:
-        """Pair, first and last token of every answer that stands in a gold passage, (golds, 3)."""
-        material = self.material
-        pair = numpy.flatnonzero(relevant)
-        answered = example[group[pair]]
-        count = material["references"][answered].astype(numpy.int64)
-        spans = material["answer_span"][_ranges(material["answers_until"][answered], count)]
-        found = numpy.column_stack([numpy.repeat(pair, count), spans]).reshape(-1, 3)
-        return found[found[:, 1] >= 0]
+
+def shares_of(material: WritingMaterial, settings: WriterBatchSettings) -> Numbers:
+    """How often an epoch sees each example: (examples,)."""
+    shares = numpy.array([settings.shares.get(source, 1.0) for source in SOURCES])
+    return shares[material["source"]]
 
 
 def evenly_cut(
@@ -310,13 +305,6 @@ def cut_by_length(order: Numbers, length: Numbers, pieces: Numbers, settings: Wr
 
 def target_length(length: Numbers, settings: WriterBatchSettings) -> int:
     return int(numpy.minimum(length + 1, settings.max_target).max(initial=1))
-
-
-def _ranges(begin: Numbers, count: Numbers) -> Numbers:
-    """begin[0], begin[0] + 1, ... count[0] numbers, then those of begin[1], and so on."""
-    ends = numpy.cumsum(count)
-    shift = numpy.repeat(begin - (ends - count), count)
-    return shift + numpy.arange(len(shift))
 
 
 def tensor(numbers: Numbers) -> Tensor:

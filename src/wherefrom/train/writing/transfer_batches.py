@@ -14,18 +14,16 @@ import torch
 from torch import Tensor
 
 from wherefrom.train.batching import LazyBatches
-from wherefrom.train.material import Sequences
+from wherefrom.train.material import Numbers, evenly_spread
 from wherefrom.train.seeds import seed_of
-from wherefrom.train.writing.batches import Texts, WriterBatchSettings, texts
-from wherefrom.train.writing.material import PARAQA, TEXTS, Material, Numbers, gold_sentences
-from wherefrom.train.writing.sampling import cut_by_length, evenly_cut, target_length, tensor
-
-_ALIGNED = 8
+from wherefrom.train.writing.batches import PaddedTexts, WriterBatchSettings, texts
+from wherefrom.train.writing.material import TEXTS, WritingMaterial
+from wherefrom.train.writing.sampling import cut_by_length, evenly_cut, shares_of, target_length, tensor
 
 
 @dataclass(frozen=True, slots=True)
 class TransferBatch:
-    """A microbatch of style transfer: what is said shortly, and the sentence to make of it."""
+    """A microbatch of style transfer: short answers, and the sentences to make of them."""
 
     example: Tensor  # (rows,)
     question: Tensor  # (rows,)
@@ -45,18 +43,9 @@ class TransferBatch:
 class Transferred:
     """The three sources of style transfer, each (rows, length)."""
 
-    question: Texts
-    answer: Texts
-    context: Texts
-
-
-@dataclass(frozen=True, slots=True)
-class TransferJoint:
-    """The three sources as one sequence, with masks of each."""
-
-    sequences: Sequences  # `passage` is true at the context's tokens
-    asked: Tensor  # (rows, length)
-    answered: Tensor  # (rows, length)
+    question: PaddedTexts
+    answer: PaddedTexts
+    context: PaddedTexts
 
 
 def transferred(material: Mapping[str, Tensor], batch: TransferBatch, settings: WriterBatchSettings) -> Transferred:
@@ -67,42 +56,10 @@ def transferred(material: Mapping[str, Tensor], batch: TransferBatch, settings: 
     return Transferred(question, answer, context)
 
 
-def transfer_joint(
-    material: Mapping[str, Tensor], batch: TransferBatch, settings: WriterBatchSettings
-) -> TransferJoint:
-    """`[CLS] question [SEP] answer [SEP] context [SEP]`; without context the last [SEP] is left out."""
-    marks, sources = settings.marks, transferred(material, batch, settings)
-    asked, answered, told = (
-        source.mask.sum(1, keepdim=True) for source in (sources.question, sources.answer, sources.context)
-    )  # (rows, 1) each
-    length = -(-(batch.question_length + batch.answer_length + batch.context_length + 4) // _ALIGNED) * _ALIGNED
-    place = torch.arange(length, device=batch.question.device)[None, :].expand(len(batch.question), length)
-    answer_at = asked + 2
-    context_at = answer_at + answered + 1
-    last = torch.where(told > 0, context_at + told, context_at - 1)
-
-    def put(source: Texts, at: Tensor) -> Tensor:
-        return source.tokens.gather(1, (place - at).clamp(0, source.tokens.shape[1] - 1))
-
-    in_question = (place >= 1) & (place <= asked)
-    in_answer = (place >= answer_at) & (place < answer_at + answered)
-    in_context = (place >= context_at) & (place < context_at + told)
-    tokens = torch.full(place.shape, marks.padding, device=place.device)
-    tokens = torch.where(in_question, put(sources.question, torch.ones_like(asked)), tokens)
-    tokens = torch.where(in_answer, put(sources.answer, answer_at), tokens)
-    tokens = torch.where(in_context, put(sources.context, context_at), tokens)
-    separators = (place == asked + 1) | (place == context_at - 1) | (place == last)
-    tokens = torch.where(separators, marks.separate, tokens)
-    tokens = torch.where(place == 0, marks.classify, tokens)
-    mask = place <= last
-    types = ((place > asked + 1) & mask).long()
-    return TransferJoint(Sequences(tokens, mask, in_context, types, context_at.squeeze(1)), in_question, in_answer)
-
-
 class TransferSampler:
     """Draws epochs of style transfer."""
 
-    def __init__(self, material: Material, settings: WriterBatchSettings | None = None) -> None:
+    def __init__(self, material: WritingMaterial, settings: WriterBatchSettings | None = None) -> None:
         self.settings = settings or WriterBatchSettings()
         self.material = material
         self._lengths = {name: material.lengths(name) for name in TEXTS}
@@ -112,11 +69,10 @@ class TransferSampler:
         """One sentence of every example, drawn anew each epoch where there are several."""
         chance = numpy.random.default_rng(seed_of("transfer", seed, epoch))
         triple = numpy.flatnonzero(~self._held)
-        shares = numpy.array([self.settings.shares.get(source, 1.0) for source in range(PARAQA + 1)])
         _, first, count = numpy.unique(self.material["triple_example"][triple], return_index=True, return_counts=True)
         drawn = triple[first + (chance.random(len(first)) * count).astype(numpy.int64)]
-        source = self.material["source"][self.material["triple_example"][drawn]]
-        drawn = drawn[chance.random(len(drawn)) < shares[source]]
+        shares = shares_of(self.material, self.settings)[self.material["triple_example"][drawn]]
+        drawn = drawn[chance.random(len(drawn)) < shares]
         lengths = self._row_lengths(self._answers(drawn), self._sentences(drawn))
         cut = evenly_cut(lengths, numpy.ones_like(lengths), numpy.zeros_like(lengths), self.settings, chance)
         return LazyBatches(cut, lambda places: self._of_triples(drawn[numpy.asarray(places)]))
@@ -124,9 +80,8 @@ class TransferSampler:
     def valid(self, most: int = 0) -> LazyBatches[TransferBatch]:
         """Every sentence that is never trained on, or so many of them evenly spread, longest first."""
         held = numpy.flatnonzero(self._held)
-        if 0 < most < len(held):
-            held = held[numpy.arange(most) * len(held) // most]
-        return self._in_order(held, self._answers, self._of_triples)
+        chosen = numpy.array(evenly_spread(held.tolist(), most or len(held)), numpy.int64)
+        return self._in_order(chosen, self._answers, self._of_triples)
 
     def answers(self, numbers: Sequence[int] | Numbers) -> LazyBatches[TransferBatch]:
         """Any answers by number, to make sentences of."""
@@ -136,9 +91,9 @@ class TransferSampler:
         """The first answer of every training example with a gold passage and no gold sentence to train on."""
         material = self.material
         wanted = (material["valid"] == 0) & (material["references"] > 0) & (material["gold"] >= 0)
-        wanted &= gold_sentences(material)[1] == 0
-        found: Numbers = material["answers_until"][:-1][wanted]
-        return found
+        wanted &= material.gold_sentences()[1] == 0
+        answers: Numbers = material["answers_until"][:-1][wanted]
+        return answers
 
     # Inside.
 
@@ -161,12 +116,15 @@ class TransferSampler:
     def _row_lengths(self, answer: Numbers, target: Numbers) -> Numbers:
         """Tokens of the longest of a row: all sources together, or its target."""
         settings, context = self.settings, self.material["answer_context"][answer].astype(numpy.int64)
-        asked = self._lengths["question"][self.material["question"][self._example(answer)]]
-        said = numpy.minimum(self._lengths["target"][answer], settings.max_target)
-        told = numpy.minimum(context[:, 1] - context[:, 0], settings.max_context)
-        read: Numbers = numpy.minimum(asked, settings.max_question) + said + told + 4
-        said_in_full: Numbers = numpy.minimum(self._lengths["target"][target] + 1, settings.max_target)
-        return numpy.maximum(read, said_in_full)
+        question = self._lengths["question"][self.material["question"][self._example(answer)]]
+        sources: Numbers = (
+            numpy.minimum(question, settings.max_question)
+            + numpy.minimum(self._lengths["target"][answer], settings.max_target)
+            + numpy.minimum(context[:, 1] - context[:, 0], settings.max_context)
+        )
+        written: Numbers = numpy.minimum(self._lengths["target"][target] + 1, settings.max_target)
+        longest: Numbers = numpy.maximum(sources + 4, written)
+        return longest
 
     def _example(self, answer: Numbers) -> Numbers:
         return numpy.searchsorted(self.material["answers_until"], answer, side="right") - 1
