@@ -26,6 +26,7 @@ _NOT_LEARNT = ("checkpoint_every", "report_every")  # settings of the loop that 
 _BATCH = WriterBatchSettings(size=44, tokens=0, put_back=False, max_tokens=192, max_passage=144, max_question=40)
 _LOOP = LoopSettings(
     seed=1,
+    epochs=1,
     steps=700,
     precision="bf16",
     learning_rate=2.5e-4,
