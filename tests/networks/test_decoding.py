@@ -10,14 +10,13 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from networks.writer_examples import JOINT, PREAST, WORDS, answers, examples, fitted, lively, reading  # noqa: E402
+from networks.writer_examples import PREAST, WORDS, WRITER, answers, examples, fitted, lively, reading  # noqa: E402
 from wherefrom.errors import SettingsError  # noqa: E402
 from wherefrom.networks.decoder import Cache  # noqa: E402
-from wherefrom.networks.decoding import Answer, DecodingSettings, beams, chosen, repeats, write  # noqa: E402
-from wherefrom.networks.masque_settings import WordSettings  # noqa: E402
+from wherefrom.networks.decoding import BeamAnswer, DecodingSettings, beams, chosen, repeats, write  # noqa: E402
 from wherefrom.networks.passage_heads import all_alike  # noqa: E402
-from wherefrom.networks.pointer import Source, Step  # noqa: E402
-from wherefrom.networks.writer import Memory  # noqa: E402
+from wherefrom.networks.pointer import CopySource, Step  # noqa: E402
+from wherefrom.networks.writer import Memory, WordSettings  # noqa: E402
 from wherefrom.networks.writing_rules import WholeWords  # noqa: E402
 
 END = 5
@@ -35,7 +34,7 @@ def memory(tokens: list[int], answerable: float = 0.0, rows: int = 1) -> Memory:
     """A memory of one source with these tokens."""
     given = torch.tensor([tokens] * rows)
     real = torch.ones(rows, 1, dtype=torch.bool)
-    source = Source.plain(torch.zeros(*given.shape, 1), given, torch.ones_like(given, dtype=torch.bool))
+    source = CopySource.plain(torch.zeros(*given.shape, 1), given, torch.ones_like(given, dtype=torch.bool))
     return Memory((source,), all_alike(real), torch.full((rows,), answerable), real)
 
 
@@ -105,15 +104,15 @@ def test_a_wide_beam_finds_what_enumerating_finds() -> None:
 
 
 def test_a_beam_of_one_is_greedy_and_a_batch_equals_one_by_one() -> None:
-    made = lively(JOINT)
+    made = lively(WRITER)
     told = answers(examples())
-    batch = made.encode(reading(examples(), JOINT))
+    batch = made.encode(reading(examples(), WRITER))
     for beam in (1, 3):
         settings = DecodingSettings(beam=beam, max_tokens=6)
         together = write(made, batch, told.style, WORDS, settings)
         for number, example in enumerate(examples()):
             alone = write(
-                made, made.encode(reading([example], JOINT)), told.style[number : number + 1], WORDS, settings
+                made, made.encode(reading([example], WRITER)), told.style[number : number + 1], WORDS, settings
             )
             assert alone[0].tokens == together[number].tokens
             assert alone[0].score == pytest.approx(together[number].score, abs=1e-4)
@@ -166,8 +165,8 @@ def test_special_tokens_are_never_written() -> None:
 # Longest good answer
 
 
-def answer(tokens: int, score: float, ended: bool = True) -> Answer:
-    return Answer(tuple(range(tokens)), score, ended, None)
+def answer(tokens: int, score: float, ended: bool = True) -> BeamAnswer:
+    return BeamAnswer(tuple(range(tokens)), score, ended, None)
 
 
 def test_prefers_the_longest_good_answer_when_there_surely_is_one() -> None:
@@ -229,9 +228,9 @@ def test_shares_by_hand() -> None:
 
 @pytest.mark.parametrize("beam", [1, 4])
 def test_the_shares_of_every_token_add_up_to_one(beam: int) -> None:
-    made = lively(JOINT)
+    made = lively(WRITER)
     told = answers(examples())
-    memory_of = made.encode(reading(examples(), JOINT)).packed()
+    memory_of = made.encode(reading(examples(), WRITER)).packed()
     for row, found in enumerate(beams(made, memory_of, told.style, WORDS, DecodingSettings(beam=beam, max_tokens=6))):
         for one in found:
             total = one.shares.vocabulary + sum(part.sum(dim=1) for part in one.shares.copied)
@@ -243,9 +242,9 @@ def test_the_shares_of_every_token_add_up_to_one(beam: int) -> None:
 
 def test_a_beams_shares_follow_its_own_path() -> None:
     """Writing the chosen tokens again, one by one, gives the same shares."""
-    made = fitted(JOINT, 30)[0]
+    made = fitted(WRITER, 30)[0]
     told = answers(examples())
-    memory_of = made.encode(reading(examples(), JOINT))
+    memory_of = made.encode(reading(examples(), WRITER))
     found = beams(made, memory_of, told.style, WORDS, DecodingSettings(beam=4, max_tokens=6))
     for row in range(8):
         for one in found[row]:

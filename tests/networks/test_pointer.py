@@ -15,9 +15,9 @@ from hypothesis import strategies as some  # noqa: E402
 from wherefrom.errors import SettingsError  # noqa: E402
 from wherefrom.networks.encoder import NEVER  # noqa: E402
 from wherefrom.networks.pointer import (  # noqa: E402
+    CopySource,
     Mixture,
     PointerGenerator,
-    Source,
     Step,
     Support,
     combined_attention,
@@ -37,11 +37,11 @@ def close(found: torch.Tensor, expected: object) -> None:
     torch.testing.assert_close(found, torch.as_tensor(expected), atol=1e-5, rtol=1e-5)
 
 
-def source(tokens: list[list[int]], real: list[int] | None = None) -> Source:
+def source(tokens: list[list[int]], real: list[int] | None = None) -> CopySource:
     given = torch.tensor(tokens)
     lengths = torch.tensor(real if real is not None else [given.shape[1]] * len(given))
     mask = torch.arange(given.shape[1])[None, :] < lengths[:, None]
-    return Source.plain(torch.randn(*given.shape, 4), given, mask)
+    return CopySource.plain(torch.randn(*given.shape, 4), given, mask)
 
 
 # Six words; 0 is padding and never written. One row, one step: lambda = (1/2, 1/4, 1/4);
@@ -234,7 +234,7 @@ def test_an_impossible_token_leaves_gradients_finite() -> None:
 
 
 def test_packing_drops_empty_places_and_remembers_where_tokens_stood() -> None:
-    one = Source.plain(
+    one = CopySource.plain(
         torch.arange(10.0).view(2, 5, 1),
         torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]]),
         torch.tensor([[True, False, True, False, True], [False, True, False, False, False]]),

@@ -17,18 +17,18 @@ pytest.importorskip("tokenizers", reason="the writer's material needs tokenizers
 import torch
 from paper_files import HEAD
 from safetensors.torch import save_file
+from wherefrom.networks.masque import MasqueSettings
+from wherefrom.papers.writer_rows import WriterRows
+from wherefrom.papers.writer_runs import Files, WriterRuns
 
 from train.letters import letters_tokenizer
 from train.writing.towns import towns_material
 from wherefrom.errors import WherefromError
-from wherefrom.networks.masque import MasqueSettings
 from wherefrom.origin import file_hash
 from wherefrom.papers.faults import RunFailed, RunRefused, TableFault
 from wherefrom.papers.results import measured
 from wherefrom.papers.runner import Outcome, reproduce
 from wherefrom.papers.table import load, paper
-from wherefrom.papers.writer_rows import WriterRows
-from wherefrom.papers.writer_runs import Files, WriterRuns
 from wherefrom.systems.masque.style_transfer import StyleTransferSettings
 from wherefrom.train.writing.corpus import texts_beside
 from wherefrom.train.writing.material import save_synthetic

@@ -11,11 +11,12 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs torch, which a plain install lacks: pip install 'wherefrom[train]'")
 
-from wherefrom.errors import SettingsError
 from wherefrom.networks.masque_settings import MasqueSettings
 from wherefrom.systems.masque.recipe import Inputs, Training, WriterRecipe, differences, writer_recipe
 from wherefrom.systems.masque.run import network_settings, task_settings
 from wherefrom.systems.masque.transfer_task import StyleTransferTaskSettings
+
+from wherefrom.errors import SettingsError
 from wherefrom.train.writing.task import WriterTaskSettings
 
 INPUTS = Inputs(Path("m"), Path("c"), Path("s"), Path("y"), "cuda")

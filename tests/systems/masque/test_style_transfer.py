@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 
@@ -160,7 +159,7 @@ def test_learns_both_directions(fusions: int) -> None:
     made = network(replace(SMALL, fusions=fusions)).train()
     given, back = examples(4) * 2, [False] * 4 + [True] * 4
     batch = triple(given, back)
-    assert learn(made, lambda: made.loss(*batch), 150, 4e-3)[-1] < 0.06
+    assert learn(made, lambda: made.loss(*batch), 110, 5e-3)[-1] < 0.06
     made.eval()
     found = write(made, made.encode(batch[0]), batch[3], WORDS, DecodingSettings(max_tokens=8))
     for one, turn, answer in zip(given, back, found, strict=True):
@@ -176,7 +175,7 @@ def test_starts_from_the_layers_it_has_in_common() -> None:
     masque = lively(PREAST)
     made = network(SMALL)
     before = made.decoder.blocks[0].looks[1].query.weight.clone()
-    taken = start_from(made, masque)
+    taken = start_from(made, masque.state_dict())
     assert torch.equal(made.reader.word.weight, masque.reader.word.weight)
     assert torch.equal(made.reader.shared.blocks[0].feed.widen.weight, masque.reader.shared.blocks[0].feed.widen.weight)
     ours, theirs = made.decoder.blocks[1], masque.decoder.blocks[1]
@@ -194,14 +193,14 @@ def test_starts_from_the_layers_it_has_in_common() -> None:
 def test_takes_no_output_of_other_words() -> None:
     masque = lively(replace(PREAST, vocabulary=10))
     made = network(replace(SMALL, vocabulary=10))
-    assert "pointer.output.weight" in start_from(made, masque)
+    assert "pointer.output.weight" in start_from(made, masque.state_dict())
     other = StyleTransferNetwork(replace(SMALL, vocabulary=10), torch.arange(6, 40))
-    assert "pointer.output.weight" not in start_from(other, masque)
+    assert "pointer.output.weight" not in start_from(other, masque.state_dict())
 
 
 def test_refuses_a_masque_of_another_size() -> None:
     with pytest.raises(SettingsError, match=r"no reader\.word\.weight of size \(40, 10\)"):
-        start_from(network(replace(SMALL, embedding=10)), lively(PREAST))
+        start_from(network(replace(SMALL, embedding=10)), lively(PREAST).state_dict())
 
 
 # Settings
@@ -213,10 +212,6 @@ def test_the_defaults_are_the_sources() -> None:
     assert settings.layers("passage") == (3, 2)
     assert settings.layers("question") == (1, 1)
     assert replace(settings, fusions=1).layers("answer") == (5,)
-
-
-def test_settings_survive_being_written_down() -> None:
-    assert StyleTransferSettings.from_mapping(json.loads(json.dumps(asdict(SMALL)))) == SMALL
 
 
 @pytest.mark.parametrize(

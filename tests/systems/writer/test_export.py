@@ -15,12 +15,12 @@ pytest.importorskip("onnxscript", reason="torch exports through onnxscript: pip 
 import numpy  # noqa: E402
 import onnx  # noqa: E402
 from safetensors.torch import save_file  # noqa: E402
+from wherefrom.networks.masque import MasqueNetwork, Reading, Sequences  # noqa: E402
 
 from runtime import tiny_writer  # noqa: E402
 from train.letters import MARKS, letters_tokenizer  # noqa: E402
 from wherefrom.errors import SettingsError, WherefromError  # noqa: E402
 from wherefrom.networks.decoding import DecodingSettings, beams  # noqa: E402
-from wherefrom.networks.masque import MasqueNetwork, Reading, Sequences  # noqa: E402
 from wherefrom.origin import file_hash  # noqa: E402
 from wherefrom.runtime.search import SearchSettings  # noqa: E402
 from wherefrom.runtime.weights import Weights  # noqa: E402

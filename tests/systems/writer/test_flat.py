@@ -14,11 +14,11 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="networks run in onnxrun
 pytest.importorskip("onnxscript", reason="torch exports through onnxscript")
 
 import numpy  # noqa: E402
+from wherefrom.networks.masque import MasqueNetwork, MasqueSettings, Sequences  # noqa: E402
 
 from networks.writer_examples import JOINT, PREAST, Example, answers, examples, lively, network, reading  # noqa: E402
 from wherefrom.errors import WherefromError  # noqa: E402
 from wherefrom.networks.decoder import Cache  # noqa: E402
-from wherefrom.networks.masque import MasqueNetwork, MasqueSettings, Sequences  # noqa: E402
 from wherefrom.networks.writer import Memory  # noqa: E402
 from wherefrom.systems.writer.export import graphs  # noqa: E402
 from wherefrom.systems.writer.flat import FlatJudge, FlatRead, FlatStep, to_onnx  # noqa: E402
