@@ -41,7 +41,11 @@ def write_answers(path: Path, answers: Iterable[ValidationAnswer]) -> dict[str, 
 
 
 def read_answers(path: Path) -> list[ValidationAnswer]:
-    return [ValidationAnswer(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [
+        ValidationAnswer(**{name: tuple(value) if isinstance(value, list) else value for name, value in line.items()})
+        for line in lines
+    ]
 
 
 def token_scores(answers: Sequence[ValidationAnswer], name: str) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The writer's microbatches: what is drawn, and how it is put together."""
+"""Microbatches for writing: what is drawn, and how it is put together."""
 
 from __future__ import annotations
 
@@ -22,17 +22,24 @@ from train.letters import MARKS, letters_tokenizer, read
 from train.writing.towns import TOWNS, towns_material
 from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.train.batching import LazyBatches
-from wherefrom.train.writing.batches import WriterBatch, WriterBatchSettings, decoded, joint, separate, short_answers
-from wherefrom.train.writing.material import NARRATIVEQA, Material, save_synthetic, shuffled, with_synthetic
+from wherefrom.train.writing.batches import (
+    WriterBatch,
+    WriterBatchSettings,
+    decoder_targets,
+    joint,
+    separate,
+    short_answers,
+)
+from wherefrom.train.writing.material import WritingMaterial, save_synthetic, shuffled, with_synthetic
 from wherefrom.train.writing.sampling import WriterSampler, evenly_cut
-from wherefrom.train.writing.transfer_batches import TransferSampler, transfer_joint, transferred
+from wherefrom.train.writing.transfer_batches import TransferSampler, transferred
 
 SETTINGS = WriterBatchSettings(passages=4, max_tokens=90, max_passage=80, tokens=2000, marks=MARKS, title_dropout=0.0)
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+def material(tmp_path_factory: pytest.TempPathFactory) -> WritingMaterial:
     return towns_material(tmp_path_factory.mktemp("batches"))
 
 
@@ -48,7 +55,7 @@ def towns(batch: WriterBatch) -> Iterator[tuple[int, list[int], bool]]:
         yield example, passages, bool(batch.answerable[place])
 
 
-def test_a_question_is_answerable_when_its_gold_passage_is_there(material: Material) -> None:
+def test_a_question_is_answerable_when_its_gold_passage_is_there(material: WritingMaterial) -> None:
     sampler = WriterSampler(material, SETTINGS)
     seen = set()
     for batch in all_of(sampler.batches(0, 1)):
@@ -66,7 +73,7 @@ def test_a_question_is_answerable_when_its_gold_passage_is_there(material: Mater
     assert seen == {n for n in range(len(material["valid"])) if not material["valid"][n] and material["source"][n] < 2}
 
 
-def test_every_microbatch_has_its_quota(material: Material) -> None:
+def test_every_microbatch_has_its_quota(material: WritingMaterial) -> None:
     sampler = WriterSampler(material, replace(SETTINGS, tokens=0, size=22))
     counts = [(int(batch.answerable.sum()), batch.pairs.groups) for batch in all_of(sampler.batches(3, 1))]
     full = [answerable for answerable, questions in counts if questions == 22]
@@ -76,7 +83,7 @@ def test_every_microbatch_has_its_quota(material: Material) -> None:
     assert sum(answerable for answerable, _ in counts) == round(asked * 27 / 44)
 
 
-def test_a_high_quota_leaves_questions_out(material: Material) -> None:
+def test_a_high_quota_leaves_questions_out(material: WritingMaterial) -> None:
     settings = replace(SETTINGS, put_back=False, quota=(9, 10))
     counts = Counter(
         answerable
@@ -87,18 +94,18 @@ def test_a_high_quota_leaves_questions_out(material: Material) -> None:
     assert counts == {True: answerable, False: round(answerable / 9)}
 
 
-def test_without_quota_gold_passages_are_removed_by_chance(material: Material) -> None:
+def test_without_quota_gold_passages_are_removed_by_chance(material: WritingMaterial) -> None:
     for removed, wanted in ((0.0, 0), (1.0, TOWNS - 12)):
-        settings = replace(SETTINGS, quota=None, removed=removed)
+        settings = replace(SETTINGS, quota=(), removed=removed)
         batches = WriterSampler(material, settings).batches(0, 1)
         assert sum(not answerable for batch in all_of(batches) for *_, answerable in towns(batch)) == wanted
-    kept = replace(SETTINGS, quota=None, removed=0.0, put_back=False)
+    kept = replace(SETTINGS, quota=(), removed=0.0, put_back=False)
     batches = WriterSampler(material, kept).batches(0, 1)
     unanswerable = {example for batch in all_of(batches) for example, _, right in towns(batch) if not right}
     assert unanswerable == {number for number in range(TOWNS - 12) if number % 3 == 0}
 
 
-def test_epochs_differ_and_repeat(material: Material) -> None:
+def test_epochs_differ_and_repeat(material: WritingMaterial) -> None:
     def drawn(epoch: int, seed: int) -> list[object]:
         batches = WriterSampler(material, SETTINGS).batches(epoch, seed)
         return [
@@ -110,42 +117,46 @@ def test_epochs_differ_and_repeat(material: Material) -> None:
     assert drawn(0, 1) != drawn(0, 2)
 
 
-def test_the_gold_passage_may_stand_anywhere(material: Material) -> None:
+def test_the_gold_passage_may_stand_anywhere(material: WritingMaterial) -> None:
     batches = WriterSampler(material, SETTINGS).batches(0, 1)
     slots = Counter(slot for batch in all_of(batches) for slot in batch.slot[batch.pairs.relevant].tolist())
     assert set(slots) == {0, 1, 2, 3}
     assert max(slots.values()) < 0.5 * sum(slots.values())
 
 
-def test_guessed_passages_of_a_story_come_before_others(material: Material) -> None:
+def test_guessed_passages_of_a_story_come_before_others(material: WritingMaterial) -> None:
     batches = WriterSampler(material, replace(SETTINGS, passages=2)).batches(0, 1)
     stories = 0
     for batch in all_of(batches):
         for place, example in enumerate(batch.example.tolist()):
             if material["source"][example] == 1:
-                mine = batch.pairs.group == place
-                assert int(batch.weak[mine].sum()) == 1
+                weak = material["passages"][example][material["weak"][example] == 1]
+                passages = batch.pairs.passage[batch.pairs.group == place]
+                assert numpy.isin(passages.numpy(), weak).sum() == 1
                 assert not batch.labelled[place]
                 stories += 1
     assert stories == 9
 
 
-def written(material: Material, settings: WriterBatchSettings, epoch: int = 0) -> dict[int, list[tuple[int, str]]]:
+Written = dict[int, list[tuple[int, str]]]  # of every example, style tokens and texts
+
+
+def written(material: WritingMaterial, settings: WriterBatchSettings, epoch: int = 0) -> Written:
     """For every example the styles and texts that are to be written."""
-    found: dict[int, list[tuple[int, str]]] = {}
+    found: Written = {}
     for batch in all_of(WriterSampler(material, settings).batches(epoch, 1)):
-        told = decoded(material.on(CPU), batch, settings)
+        wanted = decoder_targets(material.on(CPU), batch, settings)
         for place in range(len(batch.row)):
             example = int(batch.example[batch.row[place]])
-            text = read(told.targets[place][told.mask[place]].tolist())
+            text = read(wanted.targets[place][wanted.mask[place]].tolist())
             found.setdefault(example, []).append((int(batch.style[place]), text))
     return found
 
 
-ALL_ANSWERABLE = replace(SETTINGS, quota=None, removed=0.0)
+ALL_ANSWERABLE = replace(SETTINGS, quota=(), removed=0.0)
 
 
-def test_a_gold_sentence_is_preferred_and_held_out_ones_are_never_written(material: Material) -> None:
+def test_a_gold_sentence_is_preferred_and_held_out_ones_are_never_written(material: WritingMaterial) -> None:
     found = written(material, ALL_ANSWERABLE)
     for number in range(TOWNS - 12):
         (one,) = found[number]
@@ -158,14 +169,14 @@ def test_a_gold_sentence_is_preferred_and_held_out_ones_are_never_written(materi
     assert len({found[number][0] for number in range(TOWNS, TOWNS + 9)}) == 2, "one of the references is never drawn"
 
 
-def test_every_style_from_one_reading(material: Material) -> None:
+def test_every_style_from_one_reading(material: WritingMaterial) -> None:
     found = written(material, replace(ALL_ANSWERABLE, styles="every"))
     assert found[4] == [(MARKS.short, "47 [unused1]"), (MARKS.sentence, "town 4 has 47 bridges . [unused1]")]
     assert found[5] == [(MARKS.short, "57 [unused1]")]
 
 
 @pytest.fixture
-def augmented(material: Material, tmp_path: Path) -> Material:
+def augmented(material: WritingMaterial, tmp_path: Path) -> WritingMaterial:
     """Synthetic sentences for all towns: `the town is old`, and second ones that nobody needs."""
     tokens = letters_tokenizer().encode("the town is old .", add_special_tokens=False).ids
     second = letters_tokenizer().encode("never", add_special_tokens=False).ids
@@ -174,7 +185,7 @@ def augmented(material: Material, tmp_path: Path) -> Material:
     return with_synthetic(material, path)
 
 
-def test_synthetic_sentences_are_written_half_the_time(augmented: Material) -> None:
+def test_synthetic_sentences_are_written_half_the_time(augmented: WritingMaterial) -> None:
     styles: Counter[int] = Counter()
     for epoch in range(4):
         for number, [(style, text)] in written(augmented, ALL_ANSWERABLE, epoch).items():
@@ -191,7 +202,7 @@ def test_synthetic_sentences_are_written_half_the_time(augmented: Material) -> N
     assert 0.4 < styles[MARKS.sentence] / sum(styles.values()) < 0.6
 
 
-def test_all_synthetic_sentences_on_request(material: Material, tmp_path: Path) -> None:
+def test_all_synthetic_sentences_on_request(material: WritingMaterial, tmp_path: Path) -> None:
     path = tmp_path / "synthetic.safetensors"
     save_synthetic(path, [1, TOWNS - 1], [[20, 21], [22]])
     found = with_synthetic(material, path, descriptive=True)
@@ -204,54 +215,49 @@ def test_all_synthetic_sentences_on_request(material: Material, tmp_path: Path) 
         with_synthetic(material, path)
 
 
-def test_joint_sequences_are_the_reader_s(material: Material) -> None:
+def test_joint_sequences_are_the_reader_s(material: WritingMaterial) -> None:
     sampler = WriterSampler(material, SETTINGS)
     for batch in all_of(sampler.batches(0, 1)):
-        found = joint(material.on(CPU), batch, SETTINGS)
+        sequences = joint(material.on(CPU), batch, SETTINGS)
         for pair in range(len(batch.pairs.passage)):
-            tokens = found.sequences.tokens[pair]
-            parts = read(tokens[found.sequences.mask[pair]].tolist()).split(" [SEP]")
-            assert read(tokens[found.asked[pair]].tolist()) == parts[0].removeprefix("[CLS] ")
-            assert read(tokens[found.sequences.passage[pair]].tolist()) == parts[-2].strip()
-        for pair, first, last in batch.pairs.gold.tolist():
-            begin = int(found.sequences.first[pair])
-            answer = read(found.sequences.tokens[pair][begin + first : begin + last + 1].tolist())
-            question = read(found.sequences.tokens[pair][found.asked[pair]].tolist())
-            assert answer.removesuffix("7") in question
+            tokens = sequences.tokens[pair]
+            parts = read(tokens[sequences.mask[pair]].tolist()).split(" [SEP]")
+            question = material.text("question", int(batch.pairs.question[pair]))
+            assert parts[0] == f"[CLS] {read(question)}"
+            assert read(tokens[sequences.passage[pair]].tolist()) == parts[-2].strip()
 
 
-def test_separate_texts_are_those_of_the_joint_sequences(material: Material) -> None:
+def test_separate_texts_are_those_of_the_joint_sequences(material: WritingMaterial) -> None:
     for settings in (SETTINGS, replace(SETTINGS, title_dropout=1.0)):
         for batch in all_of(WriterSampler(material, settings).batches(0, 1)):
             together = joint(material.on(CPU), batch, settings)
             apart = separate(material.on(CPU), batch, settings)
             assert int(apart.real.sum()) == len(batch.pairs.passage)
             for pair, (group, slot) in enumerate(zip(batch.pairs.group.tolist(), batch.slot.tolist(), strict=True)):
-                passage = together.sequences.tokens[pair][together.sequences.passage[pair]]
+                passage = together.tokens[pair][together.passage[pair]]
                 own = apart.passages.tokens[group, slot]
                 assert torch.equal(own[apart.copyable[group, slot]], passage)
-                assert int(apart.first[group, slot]) == int(apart.copyable[group, slot].long().argmax())
                 text = read(own[apart.passages.mask[group, slot]].tolist())
                 assert text.startswith(
                     "[CLS] town" if settings.title_dropout == 0.0 and "[SEP]" in text else "[CLS] the"
                 )
-                asked = apart.question.tokens[group][apart.question.mask[group]]
-                assert torch.equal(asked, together.sequences.tokens[pair][together.asked[pair]])
+                question = apart.question.tokens[group][apart.question.mask[group]]
+                assert question.tolist() == material.text("question", int(batch.pairs.question[pair]))
             missing = apart.passages.tokens[~apart.real]
             assert bool((missing[:, 0] == MARKS.classify).all())
             assert not bool(missing[:, 1:].any())
 
 
-def test_a_decoder_says_the_next_token(material: Material) -> None:
+def test_a_decoder_says_the_next_token(material: WritingMaterial) -> None:
     settings = replace(ALL_ANSWERABLE, styles="every", max_target=8)
     for batch in all_of(WriterSampler(material, settings).batches(0, 1)):
-        told = decoded(material.on(CPU), batch, settings)
-        assert torch.equal(told.inputs[:, 0], batch.style)
-        assert torch.equal(told.inputs[:, 1:][told.mask[:, 1:]], told.targets[:, :-1][told.mask[:, 1:]])
-        assert told.inputs.shape == (len(batch.row), batch.target_length)
+        wanted = decoder_targets(material.on(CPU), batch, settings)
+        assert torch.equal(wanted.inputs[:, 0], batch.style)
+        assert torch.equal(wanted.inputs[:, 1:][wanted.mask[:, 1:]], wanted.targets[:, :-1][wanted.mask[:, 1:]])
+        assert wanted.inputs.shape == (len(batch.row), batch.target_length)
         lengths = material.lengths("target")[batch.target.numpy()]
         for place, length in enumerate(lengths.tolist()):
-            ends = MARKS.end in told.targets[place].tolist()
+            ends = MARKS.end in wanted.targets[place].tolist()
             assert ends == (length < 8), "an answer that is cut must not end"
         short = short_answers(material.on(CPU), batch, settings)
         for place in range(len(batch.row)):
@@ -260,7 +266,7 @@ def test_a_decoder_says_the_next_token(material: Material) -> None:
             assert answer == f"{example}7" or example >= TOWNS
 
 
-def test_validation_takes_the_passages_as_they_are(material: Material) -> None:
+def test_validation_takes_the_passages_as_they_are(material: WritingMaterial) -> None:
     sampler = WriterSampler(material, replace(SETTINGS, passages=6))
     valid = numpy.flatnonzero(material["valid"] == 1)
     seen = []
@@ -269,8 +275,8 @@ def test_validation_takes_the_passages_as_they_are(material: Material) -> None:
             assert passages == [passage for passage in material["passages"][example].tolist() if passage >= 0]
             assert answerable == (example % 3 != 0)
             seen.append(example)
-        told = {int(batch.example[group]) for group in batch.row.tolist()}
-        assert told == {example for example in batch.example.tolist() if example % 4 == 0 and example % 3 != 0}
+        wanted = {int(batch.example[group]) for group in batch.row.tolist()}
+        assert wanted == {example for example in batch.example.tolist() if example % 4 == 0 and example % 3 != 0}
     assert sorted(seen) == valid.tolist()
     places = set()
     for batch in all_of(sampler.given(valid, "sentence", put_back=True)):
@@ -288,8 +294,8 @@ def test_validation_takes_the_passages_as_they_are(material: Material) -> None:
         )
 
 
-def test_stories_can_be_told_of_in_sentences(material: Material) -> None:
-    stories = numpy.flatnonzero(material["source"] == NARRATIVEQA)
+def test_stories_can_be_told_of_in_sentences(material: WritingMaterial) -> None:
+    stories = numpy.flatnonzero(material.of("narrativeqa"))
     asked = {
         style: list(WriterSampler(material, SETTINGS).given(stories, style)) for style in ("narrative", "sentence")
     }
@@ -301,37 +307,33 @@ def test_stories_can_be_told_of_in_sentences(material: Material) -> None:
     assert [len(batch.row) for batch in WriterSampler(material, SETTINGS).given(stories, "short")] == [0]
 
 
-def test_style_transfer_sees_question_answer_and_the_sentence_around(material: Material) -> None:
+def test_style_transfer_sees_question_answer_and_the_sentence_around(material: WritingMaterial) -> None:
     sampler = TransferSampler(material, SETTINGS)
     batches = sampler.batches(0, 1)
     seen: Counter[int] = Counter()
     for number in range(len(batches)):
         batch = batches[number]
         seen.update(batch.example.tolist())
-        found = transfer_joint(material.on(CPU), batch, SETTINGS)
         sources = transferred(material.on(CPU), batch, SETTINGS)
-        told = decoded(material.on(CPU), batch, SETTINGS)
+        wanted = decoder_targets(material.on(CPU), batch, SETTINGS)
         for row, example in enumerate(batch.example.tolist()):
-            text = read(found.sequences.tokens[row][found.sequences.mask[row]].tolist())
-            sentence = read(told.targets[row][told.mask[row]].tolist())
+            question, answer, context = (
+                read(source.tokens[row][source.mask[row]].tolist())
+                for source in (sources.question, sources.answer, sources.context)
+            )
+            sentence = read(wanted.targets[row][wanted.mask[row]].tolist())
             if example < TOWNS:
                 around = f"town {example} has {example}7 bridges ."
-                assert text == f"[CLS] how many bridges has town {example} ? [SEP] {example}7 [SEP] {around} [SEP]"
-                assert sentence == f"{around} [unused1]"
+                assert question == f"how many bridges has town {example} ?"
+                assert (answer, context, sentence) == (f"{example}7", around, f"{around} [unused1]")
             else:
-                assert text == "[CLS] who is old ? [SEP] ana [SEP]"
+                assert (question, answer, context) == ("who is old ?", "ana", "")
                 assert sentence.startswith("ana is")
-            for mask, source in (
-                (found.asked, sources.question),
-                (found.answered, sources.answer),
-                (found.sequences.passage, sources.context),
-            ):
-                assert torch.equal(found.sequences.tokens[row][mask[row]], source.tokens[row][source.mask[row]])
     trained = [number for number in range(0, TOWNS - 12, 4) if number % 20 != 0]
     assert seen == Counter([*trained, TOWNS + 9])
 
 
-def test_style_transfer_is_validated_on_held_out_sentences_and_asked_for_the_rest(material: Material) -> None:
+def test_style_transfer_is_validated_on_held_out_sentences_and_asked_for_the_rest(material: WritingMaterial) -> None:
     sampler = TransferSampler(material, SETTINGS)
 
     def examples(batches: LazyBatches[object]) -> list[int]:
@@ -359,15 +361,17 @@ def test_microbatches_keep_the_budget_and_pad_little() -> None:
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    for wrong in ({"passages": 0}, {"quota": (3, 2)}, {"size": 4}, {"max_tokens": 70}):
+    for wrong in ({"passages": 0}, {"quota": (3, 2)}, {"quota": (3,)}, {"size": 4}, {"max_tokens": 70}, {"subset": 0}):
         with pytest.raises(SettingsError):
             WriterBatchSettings(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match=r"shares.narrative: there is no such source; there are ten-passages, "):
+        WriterBatchSettings(shares={"narrative": 0.5})
 
 
-def test_batches_need_no_tokenizer_and_no_datasets() -> None:
-    """They are drawn on bare GPU machines, which have torch, numpy and safetensors."""
+def test_training_needs_no_tokenizer_and_no_datasets() -> None:
+    """It runs on bare GPU machines, which have torch, numpy and safetensors."""
     code = (
-        "import sys, wherefrom.train.writing.transfer_batches\n"
+        "import sys, wherefrom.train.writing.task, wherefrom.train.writing.synthesis\n"
         "wanted = {'tokenizers', 'msgspec', 'tantivy', 'onnxruntime', 'wherefrom.data', 'wherefrom.ingest'}\n"
         "print(sorted(wanted & set(sys.modules)))"
     )
@@ -375,7 +379,7 @@ def test_batches_need_no_tokenizer_and_no_datasets() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_shuffled_passages_take_their_labels_with_them(material: Material) -> None:
+def test_shuffled_passages_take_their_labels_with_them(material: WritingMaterial) -> None:
     other = shuffled(material)
     assert (other["passages"] != material["passages"]).any()
     for before, after in zip(

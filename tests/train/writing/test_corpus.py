@@ -1,4 +1,4 @@
-"""The writer's material: what is joined, what is held out, and that spans are where they are said to be."""
+"""Material for writing: what is joined, what is held out, and that spans are where they are said to be."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from train.letters import letters_tokenizer, read
 from wherefrom.data.examples import Example, whole
 from wherefrom.errors import WherefromError
 from wherefrom.evaluate.ten_passages import build
+from wherefrom.evaluate.texts import passages_beside, texts_beside
 from wherefrom.train.writing.corpus import (
-    SOURCES,
-    Told,
+    ShortAnswer,
     check_marks,
     closest,
+    data_files,
     descriptive,
     joined_sentences,
-    passages_beside,
     prepare,
-    texts_beside,
     weak_labels,
 )
-from wherefrom.train.writing.report import alignment, main
+from wherefrom.train.writing.material import load
+from wherefrom.train.writing.report import alignment
+from wherefrom.train.writing.sources import SOURCES
 from wherefrom.types import Question
 
 Columns = dict[str, NDArray[Any]]
@@ -177,16 +178,20 @@ def test_paraphrases_are_taken_once_and_forms_not_at_all(columns: Columns, made:
     assert all(columns["gold"][number] == -1 for number in of(columns, "paraqa"))
 
 
-def test_the_report_counts_what_can_be_copied(columns: Columns, made: Path, tmp_path: Path) -> None:
-    found = alignment(columns, texts_beside(made))
-    assert found["short answers"]["ten-passages"]["from the passages"] == 1.0
-    assert found["examples"]["ten-passages, train"]["sentences"] == 1
+def test_the_report_counts_what_can_be_copied(made: Path) -> None:
+    report = alignment(load(made), texts_beside(made))
+    assert report["short answers"]["ten-passages"]["from the passages"] == 1.0
+    assert report["examples"]["ten-passages, train"]["sentences"] == 1
     # `Town A has 650 bridges in part 0 .`: all of it stands in question or passage
-    assert found["sentences"]["train, with passage"]["from the vocabulary alone"] == 0.0
-    assert found["sentences"]["train, with passage"]["whole sentences that can be copied"] == 1.0
-    assert found["sentences with their short answer"]["ten-passages"]["word for word"] == 1.0
-    main([str(made), str(tmp_path / "report.json")])
-    assert json.loads((tmp_path / "report.json").read_text()) == found
+    assert report["sentences"]["train, with passage"]["from the vocabulary alone"] == 0.0
+    assert report["sentences"]["train, with passage"]["whole sentences that can be copied"] == 1.0
+    assert report["sentences with their short answer"]["ten-passages"]["word for word"] == 1.0
+    assert json.loads(json.dumps(report)) == report
+
+
+def test_all_files_that_it_is_made_of_are_known(made: Path) -> None:
+    names = {f"{file.parent.name}/{file.name}" for file in data_files(made.parent / "data")}
+    assert {"qa2d/valid.tsv", "narrativeqa/qaps.csv", "narrativeqa/summaries.csv", "paraqa/train.json"} <= names
 
 
 def test_an_exact_answer_marks_its_passages_and_hides_likely_ones() -> None:
@@ -197,7 +202,7 @@ def test_an_exact_answer_marks_its_passages_and_hides_likely_ones() -> None:
 
 
 def test_the_answer_closest_to_a_sentence_is_chosen() -> None:
-    answers = [Told("in May"), Told("in the month of May 1998")]
+    answers = [ShortAnswer("in May"), ShortAnswer("in the month of May 1998")]
     assert closest(answers, "It opened in the month of May 1998.") == 1
     assert closest(answers, "It opened in May.") == 0
 
