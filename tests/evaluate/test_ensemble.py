@@ -9,8 +9,8 @@ from wherefrom.evaluate.ensemble import voted
 
 
 def test_two_weaker_models_outvote_the_best() -> None:
-    said = [{1: "the harbour", 2: "1904"}, {1: "a lighthouse", 2: "1904"}, {1: "a lighthouse", 2: "1905"}]
-    assert voted(said, [60.0, 40.0, 30.0]) == {1: "a lighthouse", 2: "1904"}
+    answers = [{1: "the harbour", 2: "1904"}, {1: "a lighthouse", 2: "1904"}, {1: "a lighthouse", 2: "1905"}]
+    assert voted(answers, [60.0, 40.0, 30.0]) == {1: "a lighthouse", 2: "1904"}
 
 
 def test_a_model_better_than_all_others_together_wins() -> None:
@@ -23,8 +23,8 @@ def test_without_agreement_the_best_model_answers() -> None:
 
 @pytest.mark.parametrize("places", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
 def test_a_tie_goes_to_the_best_model(places: tuple[int, ...]) -> None:
-    said, weights = [{1: "one"}, {1: "two"}, {1: "two"}], [0.3, 0.1, 0.2]  # 0.3 against 0.1 + 0.2
-    assert voted([said[place] for place in places], [weights[place] for place in places]) == {1: "one"}
+    answers, weights = [{1: "one"}, {1: "two"}, {1: "two"}], [0.3, 0.1, 0.2]  # 0.3 against 0.1 + 0.2
+    assert voted([answers[place] for place in places], [weights[place] for place in places]) == {1: "one"}
 
 
 def test_models_asked_differently_cannot_vote() -> None:

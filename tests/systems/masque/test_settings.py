@@ -1,163 +1,134 @@
-"""Recipes of the papers' writers: what their settings files say, and what is the same for all."""
+"""The settings of Masque's trainings: what papers change, what is the same for all, and what tells trainings apart."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 pytest.importorskip("torch", reason="training needs torch, which a plain install lacks: pip install 'wherefrom[train]'")
 
-from wherefrom.networks.masque_settings import MasqueSettings
-from wherefrom.systems.masque.recipe import Inputs, Training, WriterRecipe, differences, writer_recipe
-from wherefrom.systems.masque.run import network_settings, task_settings
-from wherefrom.systems.masque.transfer_task import StyleTransferTaskSettings
-
+from wherefrom.config import updated
 from wherefrom.errors import SettingsError
-from wherefrom.train.writing.task import WriterTaskSettings
+from wherefrom.papers.runner import resolved
+from wherefrom.papers.table import paper
+from wherefrom.systems.masque.settings import MasqueTraining
+from wherefrom.train.stages import plain
 
-INPUTS = Inputs(Path("m"), Path("c"), Path("s"), Path("y"), "cuda")
-
-
-def training(**table: Any) -> Training:
-    found = writer_recipe({"preset": "preast", **table}).training
-    assert found is not None
-    return found
+DEFAULTS = MasqueTraining()
 
 
-def provenance(of: Training, seed: int = 1, **data: str) -> dict[str, Any]:
-    """What `provenance.json` holds once this was trained."""
-    task = {"data": {"material": "hash", **data}, "settings": {**asdict(of.task), "network": asdict(of.network)}}
-    found: dict[str, Any] = json.loads(json.dumps({"task": task, "settings": {**asdict(of.loop), "seed": seed}}))
-    return found
+def changed(**values: Any) -> MasqueTraining:
+    return updated(DEFAULTS, values, "a.toml")
 
 
-def options(arguments: list[str]) -> dict[str, str]:
-    names = [part for part in arguments if part.startswith("--")]
-    return {
-        name: arguments[arguments.index(name) + 1] for name in names if name not in ("--encoder-only", "--descriptive")
-    }
-
-
-def test_what_a_table_does_not_say_is_the_same_for_all() -> None:
-    found = training(loop={"steps": 700})
-    task = found.task
-    assert isinstance(task, WriterTaskSettings)
-    assert (task.batch.passages, task.batch.size, task.batch.tokens, task.batch.quota) == (10, 44, 0, (27, 44))
-    assert (task.batch.max_tokens, task.batch.max_passage, task.batch.max_question) == (192, 144, 40)
+def test_what_is_the_same_for_all() -> None:
+    batch, task, loop = DEFAULTS.task.batch, DEFAULTS.task, DEFAULTS.loop
+    assert (batch.passages, batch.size, batch.tokens, batch.quota) == (10, 44, 0, (27, 44))
+    assert (batch.max_tokens, batch.max_passage, batch.max_question, batch.put_back) == (192, 144, 40, False)
     assert (task.valid_short, task.valid_sentences, task.valid_narrative) == (88, 88, 0)
-    loop = found.loop
     assert (loop.steps, loop.evaluate_every, loop.learning_rate, loop.warmup) == (700, 700, 2.5e-4, 0.12)
-    assert (loop.report_every, loop.checkpoint_every, loop.evaluate_first) == (100, 100_000, False)
+    transfer = DEFAULTS.transfer_task
+    assert (transfer.batch.tokens, transfer.batch.size, transfer.valid_sentences) == (16_384, 0, 88)
 
 
-def test_style_transfer_and_models_without_decoder_have_their_own() -> None:
-    apart = training(decoder=False, network={"ranker": "point"}).task
-    assert isinstance(apart, WriterTaskSettings)
-    assert (apart.valid_short, apart.valid_sentences) == (88, 0)
-    alone = training(decoder=False, network={"ranker": "point"}).network
-    assert isinstance(alone, MasqueSettings)
+def test_one_of_three_networks_is_trained() -> None:
+    assert DEFAULTS.passage_network == DEFAULTS.masque
+    assert changed(network="preast").passage_network == DEFAULTS.preast
+    alone = changed(network="preast", decoder=False, preast={"ranker": "point"}).passage_network
     assert (alone.decoder_layers, alone.generation_weight, alone.ranking_weight) == (0, 0.0, 1.0)
-    transfer = training(preset="transfer", task={"reverse": 0.3}).task
-    assert isinstance(transfer, StyleTransferTaskSettings)
-    assert (transfer.batch.tokens, transfer.batch.size, transfer.valid_sentences, transfer.reverse) == (
-        16_384,
-        0,
-        88,
-        0.3,
-    )
-
-
-def test_false_is_no_quota() -> None:
-    assert training(batch={"quota": False}).task.batch.quota is None
-    assert (
-        json.loads(options(training(batch={"quota": False}).fit(Path("o"), INPUTS, 1))["--task"])["batch"]["quota"]
-        is None
-    )
+    assert changed(network="transfer", transfer={"fusions": 1}).described()["network"]["fusions"] == 1
 
 
 @pytest.mark.parametrize(
-    ("table", "message"),
+    ("values", "message"),
     [
         ({"synthetik": "all"}, "synthetik is not a setting; did you mean synthetic?"),
         ({"synthetic": "al"}, "synthetic must be one of none, selective, all, not 'al'; did you mean all?"),
-        ({"network": {"rankr": "pair"}}, "rankr is not a setting; did you mean ranker? (in a.toml, network)"),
-        ({"batch": {"sise": 3}}, "sise is not a setting; did you mean size? (in a.toml, batch)"),
-        ({"task": {"valid_shrt": 3}}, "valid_shrt is not a setting; did you mean valid_short"),
-        ({"loop": {"steps": "many"}}, "steps must be a whole number, not 'many'"),
-        ({"loop": 3}, "loop is a table of settings, not 3 (in a.toml)"),
-        ({"masque": "masque.toml"}, "masque is for preset = 'transfer', not 'preast'"),
-        ({"preset": "transfer", "synthetic": "all"}, "is what makes synthetic sentences"),
-        ({"run": "b.toml"}, "has that run's training; leave preset out"),
+        ({"masque": {"rankr": "pair"}}, "masque.rankr is not a setting; did you mean masque.ranker? (in a.toml)"),
+        ({"task": {"batch": {"sise": 3}}}, "task.batch.sise is not a setting; did you mean task.batch.size?"),
+        ({"loop": {"steps": "many"}}, "loop.steps must be a whole number, not 'many'"),
+        ({"loop": 3}, "loop is a section of settings, not a value (in a.toml)"),
+        ({"task": {"batch": {"shares": {"stories": 0.5}}}}, "shares.stories: there is no such source"),
+        ({"network": "transfer", "synthetic": "all"}, "is what makes synthetic sentences"),
+        ({"network": "transfer", "decoder": False}, "network=transfer has a decoder"),
     ],
 )
-def test_a_slip_is_named(table: dict[str, Any], message: str) -> None:
+def test_a_slip_is_named(values: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError) as raised:
-        writer_recipe({"preset": "preast", **table}, "a.toml")
+        changed(**values)
     assert message in str(raised.value)
 
 
-def test_a_recipe_has_a_preset_or_the_run_of_another() -> None:
-    with pytest.raises(SettingsError, match="preset is missing"):
-        writer_recipe({"loop": {"steps": 3}}, "a.toml")
-    assert writer_recipe({"run": "b.toml", "seeds": [1, 2], "answers": "short"}) == WriterRecipe(
-        None, "b.toml", (1, 2), "short"
-    )
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        {"preset": "masque", "batch": {"quota": False, "shares": {"1": 0.0}, "styles": "sentence"}},
-        {"decoder": False, "network": {"classifier": "linear"}, "batch": {"size": 80}},
-        {"synthetic": "all", "network": {"tie_embeddings": True}, "task": {"valid_narrative": 88}},
-    ],
-)
-def test_the_command_line_trains_what_the_recipe_says(table: dict[str, Any]) -> None:
-    found = training(**table)
-    arguments = found.fit(Path("out"), INPUTS, 2)
-    given = options(arguments)
-    only = "--encoder-only" in arguments
-    assert network_settings(given["--preset"], json.loads(given["--network"]), only) == found.network
-    assert task_settings(json.loads(given["--task"])) == found.task
-    assert json.loads(given["--loop"])["seed"] == 2
-    assert ("--synthetic" in given, "--descriptive" in arguments) == (found.synthetic == "all",) * 2
-    assert arguments[0] == "fit"
-
-
-def test_it_says_in_larger_batches() -> None:
-    given = options(training(preset="masque", batch={"size": 80}).say(Path("out"), INPUTS))
-    batch = task_settings(json.loads(given["--task"])).batch
-    assert (batch.size, batch.quota, batch.max_passage) == (220, None, 144)
-    assert (given["--said"], given["--most"]) == ("out/said.jsonl", "1445")
-    transfer = options(training(preset="transfer").say(Path("out"), INPUTS, Path("masque")))
-    assert json.loads(transfer["--task"])["batch"]["tokens"] == 131_072
-    assert transfer["--masque"] == "masque"
-
-
-def test_a_run_of_the_same_settings_does_not_differ() -> None:
-    found = training(preset="masque", batch={"shares": {"1": 0.0}}, loop={"steps": 5})
-    assert differences(found, 3, provenance(found, 3)) == []
-    other = replace(found, synthetic="all")
-    assert differences(other, 3, provenance(other, 3, synthetic="hash")) == []
-
-
-def test_differences_of_a_run_are_named() -> None:
-    found = training(loop={"steps": 5})
-    made = provenance(
-        training(network={"ranker": "point"}, batch={"size": 40, "shares": {"1": 0.5}}, loop={"steps": 4})
-    )
-    assert differences(found, 2, {**made, "task": {**made["task"], "data": {"synthetic": "hash"}}}) == [
-        "network.ranker is 'point', not 'pair'",
-        "batch.shares is {'1': 0.5}, not {}",
-        "batch.size is 40, not 44",
-        "loop.steps is 4, not 5",
-        "loop.seed is 1, not 2",
-        "it learned from synthetic sentences",
+def test_a_fingerprint_is_of_what_decides_what_is_learnt() -> None:
+    same = [
+        DEFAULTS,
+        changed(seeds=[1, 2, 3]).with_seed(1),
+        changed(preast={"ranker": "point"}),  # it is not the one that is trained
+        changed(loop={"checkpoint_every": 7, "report_every": 7}),
     ]
-    del made["task"]["settings"]["network"]["p2p"]
-    assert "network.p2p is not told, not True" in differences(found, 1, made)
-    assert differences(found, 1, {})
+    assert len({training.fingerprint() for training in same}) == 1
+    other = [
+        changed(loop={"seed": 2}),
+        changed(loop={"steps": 3}),
+        changed(masque={"classifier": "max"}),
+        changed(task={"batch": {"quota": []}}),
+        changed(synthetic="all"),
+        changed(decoder=False),
+        changed(network="preast"),
+    ]
+    assert len({training.fingerprint() for training in [DEFAULTS, *other]}) == 1 + len(other)
+    transfer = changed(network="transfer")
+    assert transfer.fingerprint(DEFAULTS) != transfer.fingerprint(other[0]) != transfer.fingerprint()
+    assert plain(DEFAULTS.described())
+
+
+MADE = {
+    "masque": {
+        "nlg": {"nlg", "qa", "nlg-ensemble", "qa-ensemble"},
+        "nqa": {"nqa", "nqa-in-nlg"},
+        **{
+            name: {name}
+            for name in (
+                "single-style",
+                "single-style-rnn",
+                "no-ranker",
+                "no-classifier",
+                "gold-ranker",
+                "no-decoder",
+                "nqa-single-style",
+            )
+        },
+    },
+    "preast": {},
+}
+
+
+@pytest.mark.parametrize("slug", MADE)
+def test_the_papers_settings_are_trainings_that_differ(slug: str) -> None:
+    """Each file is a training of its own, but for those that ask the same one otherwise."""
+    found = paper(slug)
+    trainings: dict[str, set[str]] = {}
+    for file, recipe in found.recipes.items():
+        assert recipe.system == "masque"
+        settings = resolved(found, file)
+        assert settings.loop.steps == settings.loop.evaluate_every == (1200 if settings.network == "transfer" else 700)
+        start = resolved(found, recipe.uses["start"]) if "start" in recipe.uses else None
+        first = replace(settings, seeds=())
+        trainings.setdefault(first.fingerprint(start), set()).add(file.removesuffix(".toml"))
+    shared = {frozenset(names) for names in trainings.values() if len(names) > 1}
+    assert shared == {frozenset(names) for names in MADE[slug].values() if len(names) > 1}
+    if MADE[slug]:
+        assert {frozenset(names) for names in trainings.values()} == {frozenset(names) for names in MADE[slug].values()}
+
+
+def test_table_a_2_compares_what_differs() -> None:
+    """Tied against untied output embeddings, and nothing else."""
+    found = paper("preast")
+    tied, untied = (found.row(row).recipe for row in ("ta-2-tied", "ta-2-preast"))
+    assert tied is not None
+    assert untied is not None
+    one, other = resolved(found, tied.file), resolved(found, untied.file)
+    assert (one.masque.tie_embeddings, other.masque.tie_embeddings) == (True, False)
+    assert replace(other, masque=replace(other.masque, tie_embeddings=True)) == one

@@ -82,6 +82,8 @@ class Measurement:
 
     def scores(self) -> Scores:
         wanted, given = self._wanted, self._given
+        if wanted.measure and wanted.measure not in STYLES:
+            raise SettingsError(f"{wanted.name}: measure is one of {', '.join(STYLES)}, not {wanted.measure!r}")
         for file in (given.material, given.common):
             self._there(file)
         files = [given.material, texts_beside(given.material)]
@@ -176,11 +178,7 @@ class Measurement:
         if self._settings.network == "transfer":
             return "given", "sentences"
         style = self._wanted.measure or "sentence"
-        if style not in STYLES:
-            raise SettingsError(f"measure is one of {', '.join(STYLES)}, not {style!r}")
-        if style in NARRATIVE:
-            return style, "answers"
-        if self._wanted.split.startswith("Q&A"):
+        if style in NARRATIVE or self._wanted.split.startswith("Q&A"):
             return style, "answers"
         return ("short of sentence" if style == "short" else "sentence"), "sentences"
 
