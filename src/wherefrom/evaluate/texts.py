@@ -17,7 +17,7 @@ from wherefrom.data.catalog import DATASETS, Dataset
 from wherefrom.data.examples import Example, whole
 from wherefrom.errors import WherefromError
 from wherefrom.evaluate.predictions import Prediction
-from wherefrom.evaluate.score import Difference, Scores, compare, metrics_of, score, scored
+from wherefrom.evaluate.score import DatasetScores, Difference, compare, metrics_of, score, scored
 from wherefrom.evaluate.validation_answers import ValidationAnswer
 from wherefrom.features.querytype import query_type
 from wherefrom.metrics.answers import contains_answer
@@ -91,10 +91,10 @@ def written_texts(answers: Sequence[ValidationAnswer], spell: Spell) -> dict[int
 
 def all_scores(
     answers: Sequence[ValidationAnswer], texts: Mapping[int, ReferenceTexts], spell: Spell
-) -> dict[str, Scores]:
-    """Scores by request; of `short`, the passages' ranking and answerability too, under `passages`."""
+) -> dict[str, DatasetScores]:
+    """DatasetScores by request; of `short`, the passages' ranking and answerability too, under `passages`."""
     groups = by_request(answers)
-    scores: dict[str, Scores] = {}
+    scores: dict[str, DatasetScores] = {}
     for request, group in groups.items():
         written = written_texts(group, spell)
         if written and request != "shuffled":  # a probe of the classifier; see `_flipped`
@@ -104,8 +104,8 @@ def all_scores(
     return scores
 
 
-def text_scores(request: str, written: Mapping[int, str], texts: Mapping[int, ReferenceTexts]) -> Scores:
-    """Scores of what was written to each example, with intervals and by group."""
+def text_scores(request: str, written: Mapping[int, str], texts: Mapping[int, ReferenceTexts]) -> DatasetScores:
+    """DatasetScores of what was written to each example, with intervals and by group."""
     examples, predictions = _examples(written, texts, _references(request))
     scores = score(_dataset(request), examples, predictions)
     return replace(scores, metrics=scores.metrics | text_metrics(request, written, texts))
@@ -136,7 +136,7 @@ def text_differences(
 
 def passage_scores(
     answers: Sequence[ValidationAnswer], texts: Mapping[int, ReferenceTexts], shuffled: Sequence[ValidationAnswer] = ()
-) -> Scores:
+) -> DatasetScores:
     """How well passages are ranked where one is relevant, and how well answerability is known."""
     examples = [
         Example(

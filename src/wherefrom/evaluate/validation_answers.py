@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from wherefrom.metrics import ranking
 from wherefrom.metrics.calibration import best_f1
@@ -42,10 +43,12 @@ def write_answers(path: Path, answers: Iterable[ValidationAnswer]) -> dict[str, 
 
 def read_answers(path: Path) -> list[ValidationAnswer]:
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return [
-        ValidationAnswer(**{name: tuple(value) if isinstance(value, list) else value for name, value in line.items()})
-        for line in lines
-    ]
+    return [ValidationAnswer(**{name: _tuple(value) for name, value in line.items()}) for line in lines]
+
+
+def _tuple(value: Any) -> Any:
+    """JSON has lists alone."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def token_scores(answers: Sequence[ValidationAnswer], name: str) -> dict[str, float]:

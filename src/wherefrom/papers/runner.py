@@ -177,13 +177,13 @@ def _summed_up(summary: Summary) -> Summary:
     if not summary.failed:
         return summary
     tried = len(summary.saved) + len(summary.kept) + len(summary.failed)
-    told = "\n".join(f"  {_told(failure)}" for failure in summary.failed)
+    failures = "\n".join(f"  {_described(failure)}" for failure in summary.failed)
     raise RunFailed(
-        f"{len(summary.failed)} of {tried} rows failed and have no new result:\n{told}", summary
+        f"{len(summary.failed)} of {tried} rows failed and have no new result:\n{failures}", summary
     ) from summary.failed[0].error
 
 
-def _told(failure: Failure) -> str:
+def _described(failure: Failure) -> str:
     """`masque t3-masque: OutOfMemory: ...`; our own errors speak for themselves."""
     error = failure.error
     name = "" if isinstance(error, WherefromError) else f"{type(error).__name__}: "

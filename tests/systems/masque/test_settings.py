@@ -121,14 +121,3 @@ def test_the_papers_settings_are_trainings_that_differ(slug: str) -> None:
     assert shared == {frozenset(names) for names in MADE[slug].values() if len(names) > 1}
     if MADE[slug]:
         assert {frozenset(names) for names in trainings.values()} == {frozenset(names) for names in MADE[slug].values()}
-
-
-def test_table_a_2_compares_what_differs() -> None:
-    """Tied against untied output embeddings, and nothing else."""
-    found = paper("preast")
-    tied, untied = (found.row(row).recipe for row in ("ta-2-tied", "ta-2-preast"))
-    assert tied is not None
-    assert untied is not None
-    one, other = resolved(found, tied.file), resolved(found, untied.file)
-    assert (one.masque.tie_embeddings, other.masque.tie_embeddings) == (True, False)
-    assert replace(other, masque=replace(other.masque, tie_embeddings=True)) == one

@@ -12,7 +12,7 @@ from wherefrom.systems.masque.style_transfer import StyleTransferSettings
 from wherefrom.systems.writer.network import WriterNetworkSettings
 from wherefrom.systems.writer.task import WriterTaskSettings
 from wherefrom.train.writing.batches import WriterBatchSettings
-from wherefrom.train.writing.task import WritingTaskSettings, word_settings
+from wherefrom.train.writing.task import PassageTaskSettings, word_settings
 
 WORDS = word_settings(MARKS, len(dict.fromkeys(VOCABULARY)))
 PRETRAINED = EncoderSettings(
@@ -56,7 +56,7 @@ TRANSFER = StyleTransferSettings(**_APART, passage_layers=(1, 1), question_layer
 BATCH = WriterBatchSettings(
     passages=3, max_tokens=90, max_passage=80, tokens=4000, marks=MARKS, title_dropout=0.0, quota=(), removed=0.0
 )
-TASK = WritingTaskSettings(BATCH, valid_passages=4, valid_short=4, valid_sentences=4, longest=6)
+TASK = PassageTaskSettings(BATCH, valid_passages=4, valid_short=4, valid_sentences=4, longest=6)
 WRITER_TASK = WriterTaskSettings(
     replace(BATCH, styles="every"), valid_passages=4, valid_short=4, valid_sentences=4, longest=6
 )

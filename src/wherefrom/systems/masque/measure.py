@@ -31,7 +31,8 @@ from wherefrom.evaluate.validation_answers import ValidationAnswer, read_answers
 from wherefrom.systems.contract import NotTrained, Scores, Wanted
 from wherefrom.systems.masque.about import Inputs
 from wherefrom.systems.masque.settings import MasqueTraining
-from wherefrom.systems.masque.system import ANSWERS, Fetch, Given, stages
+from wherefrom.systems.masque.system import ANSWERS, Given, stages
+from wherefrom.train.encoders import Fetch
 from wherefrom.train.loop import MODEL, PROVENANCE
 from wherefrom.train.stages import Say, note_of, plain, run
 from wherefrom.train.writing.material import load, with_synthetic

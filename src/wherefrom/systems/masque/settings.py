@@ -13,7 +13,7 @@ from wherefrom.systems.masque.style_transfer import StyleTransferSettings
 from wherefrom.systems.masque.task import StyleTransferTaskSettings
 from wherefrom.train.settings import LoopSettings
 from wherefrom.train.writing.batches import WriterBatchSettings
-from wherefrom.train.writing.task import WritingTaskSettings, word_settings
+from wherefrom.train.writing.task import PassageTaskSettings, word_settings
 from wherefrom.write.marks import Marks
 
 _WORDS = word_settings(Marks())
@@ -49,8 +49,8 @@ class MasqueTraining:
     transfer: StyleTransferSettings = field(default_factory=lambda: StyleTransferSettings(words=_WORDS))
     decoder: bool = True  # without one it ranks and judges alone, with the loss weights of PREAST-QA's Table C.1
     synthetic: Literal["none", "selective", "all"] = "none"  # synthetic sentences to learn from; PREAST's NLG_aug(-)
-    task: WritingTaskSettings = field(
-        default_factory=lambda: WritingTaskSettings(_BATCH, valid_short=_WATCHED, valid_sentences=_WATCHED)
+    task: PassageTaskSettings = field(
+        default_factory=lambda: PassageTaskSettings(_BATCH, valid_short=_WATCHED, valid_sentences=_WATCHED)
     )
     transfer_task: StyleTransferTaskSettings = field(
         default_factory=lambda: StyleTransferTaskSettings(valid_sentences=_WATCHED)

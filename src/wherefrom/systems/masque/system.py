@@ -10,7 +10,7 @@ For the rows of papers there are many of these, each in a folder of its own: OUT
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from wherefrom.systems.masque.about import Inputs
 from wherefrom.systems.masque.settings import MasqueTraining
 from wherefrom.systems.masque.task import MasqueTask, StyleTransferTask
 from wherefrom.train import pretrained
+from wherefrom.train.encoders import STUDENT, Encoders, Fetch
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.loop import MODEL, trained
 from wherefrom.train.progress import paced
@@ -34,12 +35,9 @@ from wherefrom.train.writing.material import load, with_synthetic
 from wherefrom.train.writing.synthesis import save_sentences
 
 DEFAULTS = MasqueTraining()
-ENCODER = "minilm"  # plays ELMo's part, gives the word vectors, and its wordpieces are what is written
 ANSWERS = "answers.jsonl"
 # Without gradients a microbatch may be larger.
 _ANSWERING_QUESTIONS, _ANSWERING_TOKENS = 220, 131_072
-
-Fetch = Callable[[str, Path], Path]
 
 
 class _Answers(Task[Any, Any], Protocol):
@@ -70,11 +68,12 @@ class Given:
         self.material = self.folder / "material" / "writer.safetensors"
         self.common = self.folder / "common.json"
         self.synthetic = self.folder / "synthetic.safetensors"
-        self._pretrained, self._fetch = inputs.pretrained or out / "pretrained", fetch
+        self._encoders = Encoders(inputs.pretrained or out / "pretrained", fetch)
 
     @property
     def encoder(self) -> Path:
-        return self._fetch(ENCODER, self._pretrained)
+        """MiniLM plays ELMo's part and gives the word vectors; its wordpieces are what is written."""
+        return self._encoders.of(STUDENT)
 
 
 class _Making:
@@ -92,7 +91,7 @@ class _Making:
         def made_of() -> Facts:
             files = {"common": self._given.common, "start": self._inputs.start}
             hashes = {name: file_hash(file) for name, file in files.items() if file is not None and file.exists()}
-            return {**self._made_of(), "encoder": pretrained.INPUTS[ENCODER].sha256[MODEL], **hashes}
+            return {**self._made_of(), "encoder": pretrained.INPUTS[STUDENT].sha256[MODEL], **hashes}
 
         loop, device = self._settings.loop, self._inputs.device
         return training("training", self._training, self._task, loop, made_of, device, self._say)

@@ -29,20 +29,20 @@ from wherefrom.train.writing.batches import (
 )
 from wherefrom.train.writing.material import WritingMaterial, shuffled
 from wherefrom.train.writing.start import start_encoder
-from wherefrom.train.writing.task import MaterialTexts, WritingTask, WritingTaskSettings
+from wherefrom.train.writing.task import MaterialTexts, PassageTask, PassageTaskSettings
 from wherefrom.train.writing.transfer_batches import TransferBatch, TransferSampler, transferred
 
 MOST = 1445  # questions of each kind that validation asks: as many as have a sentence
 
 
-class MasqueTask(WritingTask[MasqueNetwork]):
+class MasqueTask(PassageTask[MasqueNetwork]):
     """Trains a `MasqueNetwork`; `start`: published weights of its encoder, whose words become its word vectors."""
 
     def __init__(
         self,
         material: WritingMaterial,
         network: MasqueSettings,
-        settings: WritingTaskSettings,
+        settings: PassageTaskSettings,
         common: Sequence[int] = (),
         start: Path | None = None,
         data: Mapping[str, Path] | None = None,

@@ -9,20 +9,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
-import onnx
 import tomli_w
 import torch
 from torch import Tensor
 
 from wherefrom.errors import SettingsError, WherefromError
-from wherefrom.systems.writer.flat import FlatBegin, FlatJudge, FlatRead, FlatStep, to_onnx
+from wherefrom.systems.writer.flat import FlatBegin, FlatJudge, FlatModule, FlatRead, FlatStep, free_shapes
 from wherefrom.systems.writer.network import SOURCES, WriterNetwork
 from wherefrom.systems.writer.settings import WriterExport
 from wherefrom.text import NUMBER_WORDS, sentences, words
-from wherefrom.train.quantize import eight_bits, forget_origin, quantized
+from wherefrom.train.onnx import write_onnx
+from wherefrom.train.quantize import eight_bits
 from wherefrom.train.writing.batches import WriterBatchSettings
 
 if TYPE_CHECKING:
@@ -59,11 +59,8 @@ def export_writer(
     elif (out / settings.tokenizer).read_bytes() != tokenizer.read_bytes():
         raise WherefromError(f"{out / settings.tokenizer} is another tokenizer than {tokenizer}; leave it out to copy")
     for name, module, example in graphs(network):
-        model = to_onnx(module, example).model_proto
-        forget_origin(model)
-        onnx.save(model, str(out / f"{name}.onnx"))
-        if settings.precision == "int8":
-            quantized(out / f"{name}.onnx", out / f"{name}.onnx")
+        names, shapes = (module.inputs, module.outputs), free_shapes(module, example)
+        write_onnx(module, example, names, shapes, out / f"{name}.onnx", settings.precision)
     rows, scale = eight_bits(network.table().detach().float().numpy(), axis=1)
     numpy.save(out / "words.npy", rows)
     numpy.save(out / "words.scale.npy", scale.astype(numpy.float32))
@@ -83,7 +80,7 @@ def export_writer(
     (out / "settings.toml").write_text(tomli_w.dumps(described), encoding="utf-8")
 
 
-def graphs(network: WriterNetwork) -> Iterator[tuple[str, Any, list[Tensor]]]:
+def graphs(network: WriterNetwork) -> Iterator[tuple[str, FlatModule, list[Tensor]]]:
     """Name, module and inputs of each graph; sizes that differ, so that the exporter takes none for another."""
     width, layers, heads = network.settings.width, network.settings.decoder_layers, network.settings.heads
 

@@ -7,7 +7,6 @@ and drops the places that hold nothing to copy (`CopySource.packed`).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -100,6 +99,9 @@ class FlatStep(nn.Module):
         return step.vocabulary, *step.copied, *own
 
 
+FlatModule = FlatRead | FlatJudge | FlatBegin | FlatStep
+
+
 def look_names(network: WriterNetwork) -> list[str]:
     """The names of what attention looks up, in the order of `Cache.given`."""
     return [
@@ -117,26 +119,10 @@ def _source(states: Tensor, mask: Tensor | None = None, weight: Tensor | None = 
     return CopySource(states, tokens, mask, torch.zeros_like(states[:, :, 0]) if weight is None else weight, tokens)
 
 
-def to_onnx(module: FlatRead | FlatJudge | FlatBegin | FlatStep, example: Sequence[Tensor]) -> Any:
-    """The module as an ONNX program, every dimension of its inputs free but those of the network's own widths.
-
-    example: inputs of sizes that are all different and above 1, so that the exporter takes none for another.
-    """
-    shapes = [_free(name, tensor) for name, tensor in zip(module.inputs, example, strict=True)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter warns of its own future
-        program = torch.onnx.export(
-            module.eval(),
-            tuple(example),
-            dynamo=True,
-            input_names=list(module.inputs),
-            output_names=list(module.outputs),
-            dynamic_shapes=tuple(shapes) if isinstance(module, FlatRead | FlatJudge) else (tuple(shapes),),
-            opset_version=20,
-            verbose=False,
-        )
-    assert program is not None
-    return program
+def free_shapes(module: FlatModule, example: Sequence[Tensor]) -> Any:
+    """Every dimension of its inputs is free but those of the network's own widths; for `write_onnx`."""
+    shapes = tuple(_free(name, tensor) for name, tensor in zip(module.inputs, example, strict=True))
+    return shapes if isinstance(module, FlatRead | FlatJudge) else (shapes,)  # the others take any number of inputs
 
 
 def _free(name: str, tensor: Tensor) -> dict[int, Any]:

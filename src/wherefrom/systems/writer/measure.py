@@ -16,7 +16,7 @@ from typing import Any
 from wherefrom.evaluate.texts import ReferenceTexts, passages_beside, text_scores, texts_beside, validation_texts
 from wherefrom.runtime.search import SearchSettings
 from wherefrom.runtime.weights import Weights
-from wherefrom.runtime.writer import Short, Task, WriterSession
+from wherefrom.runtime.writer import Short, WriterSession, WritingTask
 from wherefrom.systems.writer.settings import WriterMeasure
 from wherefrom.train.material import evenly_spread
 from wherefrom.train.progress import paced
@@ -28,7 +28,7 @@ from wherefrom.write.masque import words_of
 
 _TOGETHER = 8  # questions written for at a time
 
-Tasks = Sequence[tuple[int, Task]]  # by number of example
+Tasks = Sequence[tuple[int, WritingTask]]  # by number of example
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ValidationTasks:
             }
         return cls(load(material), validation_texts(texts_beside(material)), passages)
 
-    def given(self, most_passages: int) -> Iterator[tuple[int, Task]]:
+    def given(self, most_passages: int) -> Iterator[tuple[int, WritingTask]]:
         """Sentences to be made of gold answers; the gold passage comes first, as a good ranker has it."""
         for example, texts in self._of("ten-passages"):
             gold = self.passages.get(int(self.material["gold"][example]))
@@ -57,16 +57,16 @@ class ValidationTasks:
             others = [passage for passage in self._given(example) if passage is not gold]
             at = gold.text.index(texts.answers[0])
             short = Short(0, at, at + len(texts.answers[0]))
-            yield example, Task(texts.question, (gold, *others[: most_passages - 1]), short)
+            yield example, WritingTask(texts.question, (gold, *others[: most_passages - 1]), short)
 
-    def short(self) -> Iterator[tuple[int, Task]]:
+    def short(self) -> Iterator[tuple[int, WritingTask]]:
         for example, texts in self._of("ten-passages"):
             if self.material["answerable"][example]:
-                yield example, Task(texts.question, tuple(self._given(example)))
+                yield example, WritingTask(texts.question, tuple(self._given(example)))
 
-    def narrative(self) -> Iterator[tuple[int, Task]]:
+    def narrative(self) -> Iterator[tuple[int, WritingTask]]:
         for example, texts in self._of("narrativeqa"):
-            yield example, Task(texts.question, tuple(self._given(example)))
+            yield example, WritingTask(texts.question, tuple(self._given(example)))
 
     def _of(self, source: str) -> Iterator[tuple[int, ReferenceTexts]]:
         wanted = self.material.of(source) & (self.material["valid"] == 1)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from wherefrom.systems.writer.network import WriterNetworkSettings
 from wherefrom.systems.writer.task import WriterTaskSettings
+from wherefrom.train.quantize import ExportPrecision
 from wherefrom.train.settings import LoopSettings
 from wherefrom.train.writing.batches import WriterBatchSettings
 from wherefrom.train.writing.task import word_settings
@@ -66,7 +66,7 @@ class WriterExport:
 
     max_title: int = 24
     max_written: int = 64  # tokens of an answer
-    precision: Literal["int8", "fp32"] = "int8"
+    precision: ExportPrecision = "int8"
     tokenizer: str = "tokenizer.json"  # where it lies, seen from the folder; copied there if it is in it
 
 

@@ -15,7 +15,6 @@ OUT/measured.json            what the result is worth alone
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from wherefrom.systems.writer.about import Inputs
 from wherefrom.systems.writer.settings import WriterSettings, WriterTraining
 from wherefrom.systems.writer.task import WriterTask
 from wherefrom.train import pretrained
+from wherefrom.train.encoders import STUDENT, Encoders, Fetch
 from wherefrom.train.loop import MODEL, trained
 from wherefrom.train.progress import paced
 from wherefrom.train.stages import Facts, Say, Stage, needed, training, write_json
@@ -34,9 +34,6 @@ from wherefrom.train.writing.synthesis import save_sentences
 
 DEFAULTS = WriterSettings()
 MATERIAL = "writer.safetensors"
-_ENCODER = "minilm"  # whose wordpieces everything is written in
-
-Fetch = Callable[[str, Path], Path]
 
 
 def stages(
@@ -50,7 +47,8 @@ class _Making:
     """One writer under way: a method a stage."""
 
     def __init__(self, settings: WriterSettings, inputs: Inputs, out: Path, say: Say, fetch: Fetch) -> None:
-        self._settings, self._inputs, self._out, self._say, self._fetch = settings, inputs, out, say, fetch
+        self._settings, self._inputs, self._out, self._say = settings, inputs, out, say
+        self._encoders = Encoders(inputs.pretrained or out / "pretrained", fetch)
         self._ten_passages = inputs.ten_passages or out / "ten-passages"
         self._material = out / "material" / MATERIAL
         self._common = out / "common.json"
@@ -115,7 +113,7 @@ class _Making:
                 **self._learnt_from(),
                 "common": file_hash(needed(self._common, "vocabulary")),
                 **({"synthetic": file_hash(needed(self._synthetic, "augment"))} if augmented else {}),
-                "start": pretrained.INPUTS[_ENCODER].sha256[MODEL] if reader is None else file_hash(reader),
+                "start": pretrained.INPUTS[STUDENT].sha256[MODEL] if reader is None else file_hash(reader),
                 "network": asdict(self._settings.network),
                 "task": asdict(settings.task),
             }
@@ -206,15 +204,12 @@ class _Making:
             self._settings.network,
             settings.task,
             json.loads(needed(self._common, "vocabulary").read_text(encoding="utf-8")),
-            self._inputs.reader or self._encoder() / MODEL,
+            self._inputs.reader or self._encoders.of(STUDENT) / MODEL,
             {"synthetic": self._synthetic} if augmented else None,
         )
 
     def _sayer(self, stage: str) -> Say:
         return lambda line: self._say(f"{stage}: {line}")
 
-    def _encoder(self) -> Path:
-        return self._fetch(_ENCODER, self._inputs.pretrained or self._out / "pretrained")
-
     def _tokenizer(self) -> Path:
-        return self._encoder() / "tokenizer.json"
+        return self._encoders.of(STUDENT) / "tokenizer.json"

@@ -22,13 +22,13 @@ from wherefrom.train.batching import LazyBatches
 from wherefrom.train.writing.batches import PaddedTexts, WriterBatch, decoder_targets, joint, short_answers, texts
 from wherefrom.train.writing.material import WritingMaterial
 from wherefrom.train.writing.start import start_encoder
-from wherefrom.train.writing.task import MaterialTexts, WritingTask, WritingTaskSettings
+from wherefrom.train.writing.task import MaterialTexts, PassageTask, PassageTaskSettings
 from wherefrom.train.writing.transfer_batches import TransferBatch, TransferSampler, transferred
 from wherefrom.write.marks import Marks
 
 
 @dataclass(frozen=True, slots=True)
-class WriterTaskSettings(WritingTaskSettings):
+class WriterTaskSettings(PassageTaskSettings):
     """What the writer sees in training, and what it is measured on meanwhile."""
 
     passages: bool = True  # questions with passages; without them it is style transfer alone
@@ -44,7 +44,7 @@ class WriterTaskSettings(WritingTaskSettings):
             raise SettingsError(f"task.answer_given is a share from 0 to 1, not {self.answer_given}")
 
 
-class WriterTask(WritingTask[WriterNetwork]):
+class WriterTask(PassageTask[WriterNetwork]):
     """Trains a `WriterNetwork`; `start`: weights of a pretrained encoder, published or of a trained reader."""
 
     settings: WriterTaskSettings

@@ -31,7 +31,7 @@ Writes = TypeVar("Writes", bound=PassageNetwork)
 
 
 @dataclass(frozen=True, slots=True)
-class WritingTaskSettings:
+class PassageTaskSettings:
     """What a network sees in training, and what it is measured on meanwhile."""
 
     batch: WriterBatchSettings = field(default_factory=WriterBatchSettings)
@@ -54,14 +54,14 @@ def word_settings(marks: Marks, words: int = 30_522) -> WordSettings:
     )
 
 
-class WritingTask(Generic[Writes]):
+class PassageTask(Generic[Writes]):
     """Trains what `build` makes; `about`: what that is built of, `data`: files it learns from beside the material."""
 
     def __init__(
         self,
         name: str,
         material: WritingMaterial,
-        settings: WritingTaskSettings,
+        settings: PassageTaskSettings,
         build: Callable[[], Writes],
         about: Mapping[str, Any],
         data: Mapping[str, Path] | None = None,
