@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
+import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import torch
 from tokenizers import Tokenizer
@@ -16,6 +16,7 @@ from wherefrom.networks.writer import QuestionPassages, TargetAnswers, TokenSequ
 from wherefrom.systems.writer.export import export_writer
 from wherefrom.systems.writer.network import WriterNetwork, WriterNetworkSettings
 from wherefrom.systems.writer.settings import WriterExport
+from wherefrom.train.quantize import quantized
 from wherefrom.train.writing.batches import WriterBatchSettings
 from wherefrom.train.writing.task import word_settings
 
@@ -39,7 +40,7 @@ SAFE = {PIECES.index(word) for word in (*WORDS, ".", ",", "'", "s")}
 STEPS = 150
 
 
-class _Drawn:
+class Drawn:
     """Questions, passages and answers of random words."""
 
     def __init__(self, seed: int, tokenizer: Tokenizer) -> None:
@@ -110,7 +111,7 @@ def trained(steps: int = STEPS) -> WriterNetwork:
     torch.manual_seed(3)
     torch.set_num_threads(1)
     network = WriterNetwork(SETTINGS, COMMON)
-    drawn = _Drawn(1, letters_tokenizer())
+    drawn = Drawn(1, letters_tokenizer())
     optimizer = torch.optim.Adam(network.parameters(), lr=4e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 8e-3, total_steps=steps)
     for _ in range(steps):
@@ -123,8 +124,20 @@ def trained(steps: int = STEPS) -> WriterNetwork:
     return network.eval()
 
 
-def write(folder: Path, network: WriterNetwork, precision: Literal["int8", "fp32"] = "int8") -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    letters_tokenizer().save(str(folder / "made.json"))
-    export_writer(network, BATCH, folder / "made.json", SAFE, folder, replace(EXPORT, precision=precision))
+def write(folder: Path, network: WriterNetwork) -> Path:
+    """As it is shipped, in 8 bits; in 32 it lies beside (`whole`), since exporting is what takes long."""
+    made = whole(folder)
+    made.mkdir(parents=True, exist_ok=True)
+    letters_tokenizer().save(str(made / "made.json"))
+    export_writer(network, BATCH, made / "made.json", SAFE, made, replace(EXPORT, precision="fp32"))
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+    for graph in folder.glob("*.onnx"):
+        quantized(graph, graph)
+    settings = (folder / "settings.toml").read_text()
+    (folder / "settings.toml").write_text(settings.replace('"fp32"', '"int8"'))
     return folder
+
+
+def whole(folder: Path) -> Path:
+    """Where the same network lies in 32 bits."""
+    return folder.with_name(f"{folder.name}-fp32")

@@ -15,17 +15,19 @@ pytest.importorskip("onnxscript", reason="torch exports through onnxscript: pip 
 import numpy  # noqa: E402
 import onnx  # noqa: E402
 from safetensors.torch import save_file  # noqa: E402
-from wherefrom.networks.masque import MasqueNetwork, Reading, Sequences  # noqa: E402
 
 from runtime import tiny_writer  # noqa: E402
 from train.letters import MARKS, letters_tokenizer  # noqa: E402
 from wherefrom.errors import SettingsError, WherefromError  # noqa: E402
 from wherefrom.networks.decoding import DecodingSettings, beams  # noqa: E402
-from wherefrom.origin import file_hash  # noqa: E402
+from wherefrom.networks.writer import QuestionPassages, TokenSequences  # noqa: E402
 from wherefrom.runtime.search import SearchSettings  # noqa: E402
 from wherefrom.runtime.weights import Weights  # noqa: E402
-from wherefrom.runtime.writer import Short, Task, WriterSession  # noqa: E402
-from wherefrom.systems.writer.export import WriterExport, export_writer, loaded, safe_words, texts_in  # noqa: E402
+from wherefrom.runtime.writer import Short, WriterSession, WritingTask  # noqa: E402
+from wherefrom.systems.writer.export import export_writer, safe_words, texts_in  # noqa: E402
+from wherefrom.systems.writer.network import WriterNetwork, loaded  # noqa: E402
+from wherefrom.systems.writer.settings import WriterExport  # noqa: E402
+from wherefrom.train.writing.batches import WriterBatchSettings  # noqa: E402
 from wherefrom.types import Passage  # noqa: E402
 from wherefrom.write.marks import WrittenStyle  # noqa: E402
 
@@ -39,18 +41,17 @@ def passages(*texts: str) -> tuple[Passage, ...]:
 
 
 TASKS = [
-    Task(QUESTION, passages(*TEXTS), Short(0, 8, 12)),
-    Task(QUESTION, passages(*TEXTS), Short(1, 2, 13)),
-    Task(QUESTION, passages(*TEXTS)),
-    Task("who eats gold ?", passages(TEXTS[1]), Short(0, 0, 8)),
+    WritingTask(QUESTION, passages(*TEXTS), Short(0, 8, 12)),
+    WritingTask(QUESTION, passages(*TEXTS), Short(1, 2, 13)),
+    WritingTask(QUESTION, passages(*TEXTS)),
+    WritingTask("who eats gold ?", passages(TEXTS[1]), Short(0, 0, 8)),
 ]
 
 
 @pytest.fixture(scope="module")
-def whole(tiny_network: MasqueNetwork, tmp_path_factory: pytest.TempPathFactory) -> WriterSession:
+def whole(tiny_writer_weights: Path) -> WriterSession:
     """In 32 bits, but for the table of words."""
-    folder = tiny_writer.write(tmp_path_factory.mktemp("whole"), tiny_network, "fp32")
-    return WriterSession(Weights(folder), threads=1)
+    return WriterSession(Weights(tiny_writer.whole(tiny_writer_weights)), threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def eight(tiny_writer_weights: Path) -> WriterSession:
 
 
 @pytest.fixture(scope="module")
-def network(tiny_network: MasqueNetwork, tiny_writer_weights: Path) -> MasqueNetwork:
+def network(tiny_network: WriterNetwork, tiny_writer_weights: Path) -> WriterNetwork:
     """The network with words as they were kept, and an output that keeps the ones it was exported with."""
     kept = copy.deepcopy(tiny_network)
     rows, scale = numpy.load(tiny_writer_weights / "words.npy"), numpy.load(tiny_writer_weights / "words.scale.npy")
@@ -71,7 +72,7 @@ def network(tiny_network: MasqueNetwork, tiny_writer_weights: Path) -> MasqueNet
     return kept.eval()
 
 
-def reading(task: Task) -> Reading:
+def reading(task: WritingTask) -> QuestionPassages:
     """The task as torch reads it, put together apart from the session."""
     tokenizer = letters_tokenizer()
     asked = tokenizer.encode(task.question).ids
@@ -84,17 +85,17 @@ def reading(task: Task) -> Reading:
         text = task.passages[task.short.passage].text[task.short.start : task.short.end]
         answer = [MARKS.classify, *asked, MARKS.separate, *tokenizer.encode(text).ids, MARKS.separate]
     question, mask = tiny_writer.padded([asked])
-    return Reading(
+    return QuestionPassages(
         question,
         mask,
-        Sequences(*(part[None] for part in flat if part is not None)),
+        TokenSequences(*(part[None] for part in flat if part is not None)),
         answer=tiny_writer.sequences([answer], begins[:1]),
     )
 
 
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("task", TASKS, ids=["", "two words", "no answer", "one passage"])
-def test_writes_as_torch_does(whole: WriterSession, network: MasqueNetwork, task: Task, beam: int) -> None:
+def test_writes_as_torch_does(whole: WriterSession, network: WriterNetwork, task: WritingTask, beam: int) -> None:
     """The same beginnings with the same scores and shares; nothing in these texts is guarded."""
     settings = DecodingSettings(beam=beam, max_tokens=12, block_ngrams=4)
     with torch.no_grad():
@@ -115,7 +116,7 @@ def test_writes_as_torch_does(whole: WriterSession, network: MasqueNetwork, task
         numpy.testing.assert_allclose(one.places, torch.cat(copied, dim=1), atol=1e-4)
 
 
-def test_judges_as_torch_does(whole: WriterSession, network: MasqueNetwork) -> None:
+def test_judges_as_torch_does(whole: WriterSession, network: WriterNetwork) -> None:
     with torch.no_grad():
         memory = network.encode(reading(TASKS[0]))
     (judged,) = whole.judge([QUESTION], [TASKS[0].passages])
@@ -156,16 +157,12 @@ def test_the_words_are_kept_once(tiny_writer_weights: Path, name: str) -> None:
 def test_everything_is_there(tiny_writer_weights: Path) -> None:
     names = {path.name for path in tiny_writer_weights.iterdir()} - {"made.json"}
     tables = {"words.npy", "words.scale.npy", "vocabulary.npy", "safe.npy"}
-    rest = {"tokenizer.json", "settings.toml", "provenance.json"}
-    assert names == {*(f"{name}.onnx" for name in GRAPHS), *tables, *rest}
-    provenance = json.loads((tiny_writer_weights / "provenance.json").read_text())
-    assert provenance["made"] == "for tests"
-    assert provenance["files"] == {name: file_hash(tiny_writer_weights / name) for name in names - {"provenance.json"}}
+    assert names == {*(f"{name}.onnx" for name in GRAPHS), *tables, "tokenizer.json", "settings.toml"}
 
 
 class TestTokenizerElsewhere:
     def settings(self) -> WriterExport:
-        return WriterExport(96, 20, 6, 32, MARKS, "fp32", "../reader/tokenizer.json")
+        return WriterExport(6, 32, "fp32", "../reader/tokenizer.json")
 
     def test_it_is_used_from_there(self, tiny_writer_weights: Path, tmp_path: Path) -> None:
         reader = tmp_path / "reader"
@@ -181,30 +178,30 @@ class TestTokenizerElsewhere:
         answers = WriterSession(Weights(writer), 1).write(TASKS[:1], "sentence", SearchSettings())
         assert answers[0].written[0].ended
 
-    def test_another_than_the_networks_is_refused(self, tiny_network: MasqueNetwork, tmp_path: Path) -> None:
+    def test_another_than_the_networks_is_refused(self, tiny_network: WriterNetwork, tmp_path: Path) -> None:
         for folder, text in (("reader", "another"), ("own", "the network's")):
             (tmp_path / folder).mkdir()
             (tmp_path / folder / "tokenizer.json").write_text(text)
+        own = tmp_path / "own" / "tokenizer.json"
         with pytest.raises(WherefromError, match="another tokenizer"):
-            export_writer(
-                tiny_network, tmp_path / "own" / "tokenizer.json", (), tmp_path / "writer", {}, self.settings()
-            )
+            export_writer(tiny_network, tiny_writer.BATCH, own, (), tmp_path / "writer", self.settings())
 
 
-def test_marks_of_another_kind_are_refused(tiny_network: MasqueNetwork, tmp_path: Path) -> None:
+def test_marks_of_another_kind_are_refused(tiny_network: WriterNetwork, tmp_path: Path) -> None:
     from wherefrom.write.marks import Marks
 
     with pytest.raises(SettingsError, match="end and styles"):
-        export_writer(tiny_network, tmp_path / "t.json", (), tmp_path, {}, WriterExport(marks=Marks(end=9)))
+        export_writer(tiny_network, WriterBatchSettings(marks=Marks(end=9)), tmp_path / "t.json", (), tmp_path)
 
 
-def test_longer_answers_than_there_are_positions_are_refused(tiny_network: MasqueNetwork, tmp_path: Path) -> None:
+def test_longer_answers_than_there_are_positions_are_refused(tiny_network: WriterNetwork, tmp_path: Path) -> None:
+    export = WriterExport(max_written=41)
     with pytest.raises(SettingsError, match="max_written is 41; the network has 40 positions"):
-        export_writer(tiny_network, tmp_path / "t.json", (), tmp_path, {}, WriterExport(max_written=41, marks=MARKS))
+        export_writer(tiny_network, tiny_writer.BATCH, tmp_path / "t.json", (), tmp_path, export)
 
 
 class TestLoaded:
-    def saved(self, folder: Path, network: MasqueNetwork) -> Path:
+    def saved(self, folder: Path, network: WriterNetwork) -> Path:
         from dataclasses import asdict
 
         folder.mkdir(exist_ok=True)
@@ -215,13 +212,13 @@ class TestLoaded:
         (folder / "common.json").write_text(json.dumps(tiny_writer.COMMON.tolist()))
         return folder
 
-    def test_as_it_was_saved(self, tiny_network: MasqueNetwork, tmp_path: Path) -> None:
+    def test_as_it_was_saved(self, tiny_network: WriterNetwork, tmp_path: Path) -> None:
         again = loaded(self.saved(tmp_path, tiny_network))
         assert again.settings == tiny_network.settings
         for (name, one), other in zip(again.state_dict().items(), tiny_network.state_dict().values(), strict=True):
             assert torch.equal(one, other), name
 
-    def test_weights_of_another_network_are_named(self, tiny_network: MasqueNetwork, tmp_path: Path) -> None:
+    def test_weights_of_another_network_are_named(self, tiny_network: WriterNetwork, tmp_path: Path) -> None:
         folder = self.saved(tmp_path, tiny_network)
         settings: dict[str, Any] = json.loads((folder / "settings.json").read_text())
         (folder / "settings.json").write_text(json.dumps({**settings, "decoder_layers": 2}))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -366,17 +364,6 @@ def test_settings_that_make_no_sense_are_refused() -> None:
             WriterBatchSettings(**wrong)  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match=r"shares.narrative: there is no such source; there are ten-passages, "):
         WriterBatchSettings(shares={"narrative": 0.5})
-
-
-def test_training_needs_no_tokenizer_and_no_datasets() -> None:
-    """It runs on bare GPU machines, which have torch, numpy and safetensors."""
-    code = (
-        "import sys, wherefrom.train.writing.task, wherefrom.train.writing.synthesis\n"
-        "wanted = {'tokenizers', 'msgspec', 'tantivy', 'onnxruntime', 'wherefrom.data', 'wherefrom.ingest'}\n"
-        "print(sorted(wanted & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.strip() == "[]"
 
 
 def test_shuffled_passages_take_their_labels_with_them(material: WritingMaterial) -> None:
