@@ -16,7 +16,7 @@ from wherefrom.networks.decoder import Cache  # noqa: E402
 from wherefrom.networks.decoding import BeamAnswer, DecodingSettings, beams, chosen, repeats, write  # noqa: E402
 from wherefrom.networks.passage_heads import all_alike  # noqa: E402
 from wherefrom.networks.pointer import CopySource, Step  # noqa: E402
-from wherefrom.networks.writer import Memory, WordSettings  # noqa: E402
+from wherefrom.networks.writer import Memory, WordpieceSettings  # noqa: E402
 from wherefrom.networks.writing_rules import WholeWords  # noqa: E402
 
 END = 5
@@ -27,7 +27,7 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-FEW = WordSettings(words=10, padding=0, unknown=3, classify=4, end=END)  # styles 1 and 2, plain words 6 to 9
+FEW = WordpieceSettings(words=10, padding=0, unknown=3, classify=4, end=END)  # styles 1 and 2, plain words 6 to 9
 
 
 def memory(tokens: list[int], answerable: float = 0.0, rows: int = 1) -> Memory:

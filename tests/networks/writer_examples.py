@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from wherefrom.networks.encoder import EncoderSettings
-from wherefrom.networks.writer import PassageNetwork, QuestionPassages, TargetAnswers, TokenSequences, WordSettings
+from wherefrom.networks.writer import PassageNetwork, QuestionPassages, TargetAnswers, TokenSequences, WordpieceSettings
 from wherefrom.systems.masque.network import MasqueNetwork, MasqueSettings, masque
 from wherefrom.systems.writer.network import WriterNetwork, WriterNetworkSettings
 
 Settings = MasqueSettings | WriterNetworkSettings
 
-WORDS = WordSettings(words=40, padding=0, unknown=3, classify=4, end=5)  # styles are 1 and 2, plain words 6 to 39
+WORDS = WordpieceSettings(words=40, padding=0, unknown=3, classify=4, end=5)  # styles are 1 and 2, plain words 6 to 39
 PRETRAINED = EncoderSettings(
     "bert", words=40, width=16, layers=2, heads=2, inner=24, positions=64, types=2, dropout=0.0, attention_dropout=0.0
 )

@@ -17,7 +17,7 @@ from wherefrom.errors import SettingsError
 from wherefrom.networks.decoder import Cache
 from wherefrom.networks.encoder import NEVER
 from wherefrom.networks.pointer import CopySource, Shares, Step, dense, shares
-from wherefrom.networks.writer import Memory, WordSettings
+from wherefrom.networks.writer import Memory, WordpieceSettings
 
 Rule = Callable[[Tensor, Step, Sequence[CopySource]], Step]
 """Takes what was written, (rows, tokens so far), and the next step; returns it with 0 where something is forbidden.
@@ -68,7 +68,7 @@ def write(
     network: Writes,
     memory: Memory,
     style: Tensor,
-    words: WordSettings,
+    words: WordpieceSettings,
     settings: DecodingSettings | None = None,
     rules: Sequence[Rule] = (),
 ) -> list[BeamAnswer]:
@@ -97,7 +97,7 @@ def beams(
     network: Writes,
     memory: Memory,
     style: Tensor,
-    words: WordSettings,
+    words: WordpieceSettings,
     settings: DecodingSettings,
     rules: Sequence[Rule] = (),
 ) -> list[list[BeamAnswer]]:
@@ -124,7 +124,9 @@ def beams(
 class _Search:
     """The beginnings under way: `beam` rows for each example."""
 
-    def __init__(self, examples: int, words: WordSettings, settings: DecodingSettings, device: torch.device) -> None:
+    def __init__(
+        self, examples: int, words: WordpieceSettings, settings: DecodingSettings, device: torch.device
+    ) -> None:
         rows = examples * settings.beam
         self._examples, self._words, self._settings = examples, words, settings
         self._forbidden = torch.tensor([words.padding, words.classify, *words.styles.values()], device=device)

@@ -20,7 +20,7 @@ MINILM = EncoderSettings("bert", words=30_522, width=384, layers=6, heads=12, in
 
 
 @dataclass(frozen=True, slots=True)
-class WordSettings:
+class WordpieceSettings:
     """The wordpieces and those among them that have a part to play; the defaults are BERT's uncased ones."""
 
     words: int = 30_522
@@ -167,7 +167,7 @@ class PassageNetwork(WritingNetwork):
 
     ranker: nn.Module | None
     classifier: Callable[[Tensor, Tensor], Tensor] | None
-    words: WordSettings
+    words: WordpieceSettings
     writes = True  # false for a network without decoder
 
     def __init__(self, weights: LossWeights) -> None:
@@ -240,7 +240,7 @@ def somewhere(may_copy: Tensor) -> Tensor:
     return may_copy | (first & ~may_copy.any(dim=1, keepdim=True))
 
 
-def support(words: WordSettings, vocabulary: int, common: Tensor | None, input_words: bool = False) -> Support:
+def support(words: WordpieceSettings, vocabulary: int, common: Tensor | None, input_words: bool = False) -> Support:
     """The words P^v may write: so many of `common`, the commonest first, or all if `vocabulary` is 0; [end] always."""
     if not vocabulary:
         return Support(words.words, words.never_written)

@@ -33,7 +33,7 @@ from wherefrom.errors import SettingsError, WherefromError  # noqa: E402
 from wherefrom.networks.decoding import DecodingSettings, write  # noqa: E402
 from wherefrom.networks.passage_heads import classification_loss, pair_loss, point_loss  # noqa: E402
 from wherefrom.networks.pointer import dense  # noqa: E402
-from wherefrom.networks.writer import WordSettings, shifted  # noqa: E402
+from wherefrom.networks.writer import WordpieceSettings, shifted  # noqa: E402
 from wherefrom.systems.masque.network import MasqueNetwork, MasqueSettings, encoder_only, masque  # noqa: E402
 from wherefrom.systems.masque.settings import MasqueTraining  # noqa: E402
 from wherefrom.systems.masque.style_transfer import StyleTransferNetwork  # noqa: E402
@@ -376,4 +376,4 @@ def test_says_what_is_missing() -> None:
     with pytest.raises(WherefromError, match="ranker=gold needs the passages' relevance"):
         network(gold).encode(batch._replace(relevant=None))
     with pytest.raises(SettingsError, match="haiku is not a style of this writer; it knows short, sentence"):
-        WordSettings().style("haiku")
+        WordpieceSettings().style("haiku")

@@ -44,7 +44,7 @@ _PASSAGES = {"map": 1.0, "mrr": 1.0, "answerable_f1": 100.0, "flipped": 100.0}  
 
 
 @dataclass(frozen=True)
-class Answered:
+class TrainingAnswers:
     """A training's answers."""
 
     folder: Path
@@ -102,7 +102,7 @@ class Measurement:
 
     # Trainings.
 
-    def _answered(self, settings: MasqueTraining, name: str = "") -> Answered:
+    def _answered(self, settings: MasqueTraining, name: str = "") -> TrainingAnswers:
         """The training of these settings, found by them; made where it is not there, if that is allowed."""
         start: MasqueTraining | None = self._wanted.uses.get("start") if settings.network == "transfer" else None
         fingerprint = settings.fingerprint(start)
@@ -111,7 +111,7 @@ class Measurement:
         made = {stage.name: stage for stage in stages(settings, self._inputs, folder, self._say, self._fetch)}
         if note_of(folder, "answers").get("made_of") != plain(made["answers"].made_of()):
             self._train(settings, start, folder)
-        return Answered(folder, _texts(texts_beside(self._given.material)), _speller(self._given.encoder))
+        return TrainingAnswers(folder, _texts(texts_beside(self._given.material)), _speller(self._given.encoder))
 
     def _train(self, settings: MasqueTraining, start: MasqueTraining | None, folder: Path) -> None:
         if not self._wanted.may_train:
@@ -139,7 +139,7 @@ class Measurement:
 
     # Measures, each a share from 0 to 1.
 
-    def _metric(self, name: str, trainings: Sequence[Answered]) -> float:
+    def _metric(self, name: str, trainings: Sequence[TrainingAnswers]) -> float:
         first = trainings[0]
         if name in _WRITTEN:
             return self._written_metrics(trainings)[name] / 100
@@ -156,7 +156,7 @@ class Measurement:
                 return metrics[ours] / _PASSAGES.get(name, 1.0)
         raise WherefromError(f"{name} cannot be measured of {first.file}")
 
-    def _written_metrics(self, trainings: Sequence[Answered]) -> Mapping[str, float]:
+    def _written_metrics(self, trainings: Sequence[TrainingAnswers]) -> Mapping[str, float]:
         """Scores of the answers that the row is about."""
         request, against = self._request()
         texts = trainings[0].texts
@@ -183,7 +183,7 @@ class Measurement:
             return style, "answers"
         return ("short of sentence" if style == "short" else "sentence"), "sentences"
 
-    def _rouge_l(self, training: Answered) -> float:
+    def _rouge_l(self, training: TrainingAnswers) -> float:
         return text_metrics("given", training.written("given"), training.texts)["rouge_l"] / 100
 
     def _against(self) -> MasqueTraining:

@@ -42,7 +42,7 @@ from wherefrom.networks.writer import (
     Memory,
     PassageNetwork,
     QuestionPassages,
-    WordSettings,
+    WordpieceSettings,
     passage_source,
     pretrained_encoder,
     support,
@@ -62,7 +62,7 @@ class MasqueSettings:
     contextual: bool = False  # word vectors are fused with those of `pretrained`
     pretrained: EncoderSettings = MINILM
     tune_pretrained: bool = True  # whether training changes it
-    words: WordSettings = field(default_factory=WordSettings)
+    words: WordpieceSettings = field(default_factory=WordpieceSettings)
     embedding: int = 300  # width of the word vectors
     positions: PlainPositions = "sinusoidal"  # of question and passages
     shared_layers: int = 3

@@ -18,7 +18,7 @@ from wherefrom.networks.decoder import TransformerDecoder
 from wherefrom.networks.layers import DualAttention, EncoderStack, Initialisation, Positions, added, start
 from wherefrom.networks.passage_heads import all_alike
 from wherefrom.networks.pointer import CopySource, PointerGenerator
-from wherefrom.networks.writer import Memory, WordSettings, WritingNetwork, support
+from wherefrom.networks.writer import Memory, WordpieceSettings, WritingNetwork, support
 
 SOURCES = ("question", "answer", "passage")
 
@@ -27,7 +27,7 @@ SOURCES = ("question", "answer", "passage")
 class StyleTransferSettings:
     """What the network is made of; the defaults are PREAST-QA's."""
 
-    words: WordSettings = field(default_factory=WordSettings)
+    words: WordpieceSettings = field(default_factory=WordpieceSettings)
     embedding: int = 300
     fusions: int = 2  # how often the three sequences meet; 1 costs 1.5 ROUGE-L (reported)
     shared_layers: int = 3

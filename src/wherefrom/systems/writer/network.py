@@ -29,7 +29,7 @@ from wherefrom.networks.writer import (
     PassageNetwork,
     QuestionPassages,
     TokenSequences,
-    WordSettings,
+    WordpieceSettings,
     passage_source,
     pretrained_encoder,
     somewhere,
@@ -44,7 +44,7 @@ class WriterNetworkSettings:
     """What the network is made of; it is as wide as its encoder, and writes with its word embeddings."""
 
     pretrained: EncoderSettings = MINILM
-    words: WordSettings = field(default_factory=WordSettings)
+    words: WordpieceSettings = field(default_factory=WordpieceSettings)
     decoder_layers: int = 5
     heads: int = 8
     inner: int = 1024
@@ -82,7 +82,7 @@ class WriterNetworkSettings:
         known = {each.name for each in fields(cls)}
         if saved.get("encoder", "joint") != "joint" or saved.get("answer_source") is False:
             raise SettingsError("these are settings of another network than the writer's")
-        words, pretrained = WordSettings(**saved["words"]), EncoderSettings(**saved["pretrained"])
+        words, pretrained = WordpieceSettings(**saved["words"]), EncoderSettings(**saved["pretrained"])
         rest = {name: value for name, value in saved.items() if name in known - {"words", "pretrained"}}
         return updated(cls(pretrained, words, heads=1), rest)
 

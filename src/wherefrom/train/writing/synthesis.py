@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 
 from wherefrom.networks.decoding import DecodingSettings, write
-from wherefrom.networks.writer import Memory, WordSettings, WritingNetwork
+from wherefrom.networks.writer import Memory, WordpieceSettings, WritingNetwork
 from wherefrom.train.batching import moved
 from wherefrom.train.writing.material import WritingMaterial, save_synthetic
 from wherefrom.train.writing.transfer_batches import TransferBatch, TransferSampler
@@ -34,7 +34,7 @@ class SyntheticSentence(NamedTuple):
     ended: bool
 
 
-def synthesise(task: Transfers, model: WritingNetwork, words: WordSettings) -> Iterator[SyntheticSentence]:
+def synthesise(task: Transfers, model: WritingNetwork, words: WordpieceSettings) -> Iterator[SyntheticSentence]:
     """A sentence for every training example that has an answer but no sentence."""
     device = next(model.parameters()).device
     longest = task.transfer.settings.max_target
@@ -49,7 +49,7 @@ def synthesise(task: Transfers, model: WritingNetwork, words: WordSettings) -> I
 
 
 def save_sentences(
-    path: Path, task: Transfers, model: WritingNetwork, words: WordSettings, report: Callable[[int, int], None]
+    path: Path, task: Transfers, model: WritingNetwork, words: WordpieceSettings, report: Callable[[int, int], None]
 ) -> dict[str, int]:
     """Write the sentences that end and hold their answer; returns how many there were and how many are saved."""
     device = next(model.parameters()).device

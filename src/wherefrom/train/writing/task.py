@@ -16,7 +16,7 @@ from torch import Tensor
 
 from wherefrom.evaluate.validation_answers import ValidationAnswer, token_scores
 from wherefrom.networks.decoding import DecodingSettings, write
-from wherefrom.networks.writer import Memory, PassageNetwork, QuestionPassages, WordSettings
+from wherefrom.networks.writer import Memory, PassageNetwork, QuestionPassages, WordpieceSettings
 from wherefrom.origin import file_hash
 from wherefrom.train.batching import LazyBatches, moved
 from wherefrom.train.material import Numbers, evenly_spread
@@ -42,9 +42,9 @@ class PassageTaskSettings:
     longest: int = 48  # tokens written at most in validation
 
 
-def word_settings(marks: Marks, words: int = 30_522) -> WordSettings:
+def word_settings(marks: Marks, words: int = 30_522) -> WordpieceSettings:
     """The network's view of the marks."""
-    return WordSettings(
+    return WordpieceSettings(
         words=words,
         padding=marks.padding,
         unknown=marks.unknown,
