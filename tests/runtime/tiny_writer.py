@@ -59,30 +59,30 @@ class Drawn:
         questions, passages, shorts, targets, styles = [], [], [], [], []
         for _ in range(size):
             questions.append(self._ids(" ".join(self._chance.choices(self._words, k=3)) + " ?"))
-            told = [self._ids(self.text(4, 8)) for _ in range(2)]
-            passages.append(told)
-            begin = self._chance.randrange(len(told[0]) - 1)
-            short = told[0][begin : begin + self._chance.randint(1, 5)]
+            both = [self._ids(self.text(4, 8)) for _ in range(2)]
+            passages.append(both)
+            begin = self._chance.randrange(len(both[0]) - 1)
+            short = both[0][begin : begin + self._chance.randint(1, 5)]
             written = self._chance.random() < 0.85
             shorts.append(short if written else [])
             styles.append(MARKS.sentence if written else MARKS.short)
             opening = self._ids("the story is") if written else []
-            targets.append([*opening, *(short if written else told[0][:2]), *self._ids("."), MARKS.end])
+            targets.append([*opening, *(short if written else both[0][:2]), *self._ids("."), MARKS.end])
         pairs = [
-            [[MARKS.classify, *asked, MARKS.separate, *one, MARKS.separate] for one in told]
-            for asked, told in zip(questions, passages, strict=True)
+            [[MARKS.classify, *question, MARKS.separate, *one, MARKS.separate] for one in both]
+            for question, both in zip(questions, passages, strict=True)
         ]
         answers = [
-            [MARKS.classify, *asked, MARKS.separate, *short, MARKS.separate] if short else []
-            for asked, short in zip(questions, shorts, strict=True)
+            [MARKS.classify, *question, MARKS.separate, *short, MARKS.separate] if short else []
+            for question, short in zip(questions, shorts, strict=True)
         ]
-        begins = [len(asked) + 2 for asked in questions]
-        asked, asked_mask = padded(questions)
+        begins = [len(question) + 2 for question in questions]
+        question, question_mask = padded(questions)
         target, mask = padded(targets)
         flat = sequences([one for row in pairs for one in row], [begin for begin in begins for _ in range(2)])
         reading = QuestionPassages(
-            asked,
-            asked_mask,
+            question,
+            question_mask,
             TokenSequences(*(part.view(size, 2, -1) for part in flat if part is not None)),
             answer=sequences(answers, begins),
         )

@@ -46,8 +46,8 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def close(found: torch.Tensor, expected: torch.Tensor) -> None:
-    torch.testing.assert_close(found, expected, atol=2e-5, rtol=2e-4)
+def close(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(actual, expected, atol=2e-5, rtol=2e-4)
 
 
 def network(settings: StyleTransferSettings) -> StyleTransferNetwork:
@@ -132,8 +132,8 @@ def test_writing_with_a_cache_equals_teacher_forcing(fusions: int) -> None:
         for place in range(target.shape[1]):
             step, cache = made.decode_step(memory, cache, token)
             token = target[:, place]
-            found = dense(step, memory.sources).gather(1, token[:, None]).squeeze(1)
-            close(found[known[:, place]], expected[:, place].exp()[known[:, place]])
+            actual = dense(step, memory.sources).gather(1, token[:, None]).squeeze(1)
+            close(actual[known[:, place]], expected[:, place].exp()[known[:, place]])
 
 
 def test_every_weight_learns() -> None:
@@ -161,8 +161,8 @@ def test_learns_both_directions(fusions: int) -> None:
     batch = triple(given, back)
     assert learn(made, lambda: made.loss(*batch), 110, 5e-3)[-1] < 0.06
     made.eval()
-    found = write(made, made.encode(batch[0]), batch[3], WORDS, DecodingSettings(max_tokens=8))
-    for one, turn, answer in zip(given, back, found, strict=True):
+    actual = write(made, made.encode(batch[0]), batch[3], WORDS, DecodingSettings(max_tokens=8))
+    for one, turn, answer in zip(given, back, actual, strict=True):
         assert answer.tokens == tuple(one.short if turn else sentence(one))
         total = answer.shares.vocabulary + sum(part.sum(dim=1) for part in answer.shares.copied)
         close(total, torch.ones(len(answer.tokens)))

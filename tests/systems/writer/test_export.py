@@ -75,16 +75,16 @@ def network(tiny_network: WriterNetwork, tiny_writer_weights: Path) -> WriterNet
 def reading(task: WritingTask) -> QuestionPassages:
     """The task as torch reads it, put together apart from the session."""
     tokenizer = letters_tokenizer()
-    asked = tokenizer.encode(task.question).ids
+    question = tokenizer.encode(task.question).ids
     texts = [tokenizer.encode(passage.text).ids for passage in task.passages]
-    begins = [len(asked) + 2] * len(texts)
-    pairs = [[MARKS.classify, *asked, MARKS.separate, *text, MARKS.separate] for text in texts]
+    begins = [len(question) + 2] * len(texts)
+    pairs = [[MARKS.classify, *question, MARKS.separate, *text, MARKS.separate] for text in texts]
     flat = tiny_writer.sequences(pairs, begins)
-    answer = [MARKS.classify, *asked, MARKS.separate]
+    answer = [MARKS.classify, *question, MARKS.separate]
     if task.short is not None:
         text = task.passages[task.short.passage].text[task.short.start : task.short.end]
-        answer = [MARKS.classify, *asked, MARKS.separate, *tokenizer.encode(text).ids, MARKS.separate]
-    question, mask = tiny_writer.padded([asked])
+        answer = [MARKS.classify, *question, MARKS.separate, *tokenizer.encode(text).ids, MARKS.separate]
+    question, mask = tiny_writer.padded([question])
     return QuestionPassages(
         question,
         mask,
@@ -103,11 +103,11 @@ def test_writes_as_torch_does(whole: WriterSession, network: WriterNetwork, task
         style: WrittenStyle = "short" if task.short is None else "sentence"  # as it has learnt
         first = torch.tensor([MARKS.style(style)])
         (expected,) = beams(network, memory, first, network.settings.words, settings)
-    found = whole.write([task], style, SearchSettings(beam=beam, max_tokens=12, echo=True))[0].written
-    assert {tuple(c.token for c in one.tokens) for one in found} <= {one.tokens for one in expected}
-    assert tuple(c.token for c in max(found, key=lambda one: one.score).tokens) == expected[0].tokens
+    candidates = whole.write([task], style, SearchSettings(beam=beam, max_tokens=12, echo=True))[0].written
+    assert {tuple(c.token for c in one.tokens) for one in candidates} <= {one.tokens for one in expected}
+    assert tuple(c.token for c in max(candidates, key=lambda one: one.score).tokens) == expected[0].tokens
     by_tokens = {one.tokens: one for one in expected}
-    for one in found:
+    for one in candidates:
         other = by_tokens[tuple(c.token for c in one.tokens)]
         assert one.score == pytest.approx(other.score, abs=1e-4)
         assert other.shares is not None

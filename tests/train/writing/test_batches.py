@@ -141,36 +141,36 @@ Written = dict[int, list[tuple[int, str]]]  # of every example, style tokens and
 
 def written(material: WritingMaterial, settings: WriterBatchSettings, epoch: int = 0) -> Written:
     """For every example the styles and texts that are to be written."""
-    found: Written = {}
+    texts: Written = {}
     for batch in all_of(WriterSampler(material, settings).batches(epoch, 1)):
         wanted = decoder_targets(material.on(CPU), batch, settings)
         for place in range(len(batch.row)):
             example = int(batch.example[batch.row[place]])
             text = read(wanted.targets[place][wanted.mask[place]].tolist())
-            found.setdefault(example, []).append((int(batch.style[place]), text))
-    return found
+            texts.setdefault(example, []).append((int(batch.style[place]), text))
+    return texts
 
 
 ALL_ANSWERABLE = replace(SETTINGS, quota=(), removed=0.0)
 
 
 def test_a_gold_sentence_is_preferred_and_held_out_ones_are_never_written(material: WritingMaterial) -> None:
-    found = written(material, ALL_ANSWERABLE)
+    texts = written(material, ALL_ANSWERABLE)
     for number in range(TOWNS - 12):
-        (one,) = found[number]
+        (one,) = texts[number]
         if number % 4 == 0 and number % 20 != 0:
             assert one == (MARKS.sentence, f"town {number} has {number}7 bridges . [unused1]")
         else:
             assert one == (MARKS.short, f"{number}7 [unused1]")
     for number in range(TOWNS, TOWNS + 9):
-        assert found[number][0] in [(MARKS.narrative, "gold [unused1]"), (MARKS.narrative, "the gold [unused1]")]
-    assert len({found[number][0] for number in range(TOWNS, TOWNS + 9)}) == 2, "one of the references is never drawn"
+        assert texts[number][0] in [(MARKS.narrative, "gold [unused1]"), (MARKS.narrative, "the gold [unused1]")]
+    assert len({texts[number][0] for number in range(TOWNS, TOWNS + 9)}) == 2, "one of the references is never drawn"
 
 
 def test_every_style_from_one_reading(material: WritingMaterial) -> None:
-    found = written(material, replace(ALL_ANSWERABLE, styles="every"))
-    assert found[4] == [(MARKS.short, "47 [unused1]"), (MARKS.sentence, "town 4 has 47 bridges . [unused1]")]
-    assert found[5] == [(MARKS.short, "57 [unused1]")]
+    texts = written(material, replace(ALL_ANSWERABLE, styles="every"))
+    assert texts[4] == [(MARKS.short, "47 [unused1]"), (MARKS.sentence, "town 4 has 47 bridges . [unused1]")]
+    assert texts[5] == [(MARKS.short, "57 [unused1]")]
 
 
 @pytest.fixture
@@ -203,9 +203,9 @@ def test_synthetic_sentences_are_written_half_the_time(augmented: WritingMateria
 def test_all_synthetic_sentences_on_request(material: WritingMaterial, tmp_path: Path) -> None:
     path = tmp_path / "synthetic.safetensors"
     save_synthetic(path, [1, TOWNS - 1], [[20, 21], [22]])
-    found = with_synthetic(material, path, descriptive=True)
-    assert found["synthetic"][1] >= 0
-    assert found["synthetic"][TOWNS - 1] == -1, "a question of validation"
+    texts = with_synthetic(material, path, descriptive=True)
+    assert texts["synthetic"][1] >= 0
+    assert texts["synthetic"][TOWNS - 1] == -1, "a question of validation"
     assert with_synthetic(material, path)["synthetic"][1] == -1
     assert material["synthetic"][1] == -1, "what was given has been changed"
     save_synthetic(path, [100_000], [[20]])
@@ -335,8 +335,8 @@ def test_style_transfer_is_validated_on_held_out_sentences_and_asked_for_the_res
     sampler = TransferSampler(material, SETTINGS)
 
     def examples(batches: LazyBatches[object]) -> list[int]:
-        found: list[Tensor] = [batches[number].example for number in range(len(batches))]  # type: ignore[attr-defined]
-        return sorted(torch.cat(found).tolist())
+        texts: list[Tensor] = [batches[number].example for number in range(len(batches))]  # type: ignore[attr-defined]
+        return sorted(torch.cat(texts).tolist())
 
     held = [number for number in range(0, TOWNS, 4) if number % 20 == 0 or number >= TOWNS - 12]
     assert examples(sampler.valid()) == held  # type: ignore[arg-type]

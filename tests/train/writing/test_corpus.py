@@ -93,8 +93,8 @@ def columns(made: Path) -> Columns:
 
 def text(columns: Columns, name: str, number: int) -> list[int]:
     starts = columns[f"{name}_starts"]
-    found: list[int] = columns[f"{name}_tokens"][starts[number] : starts[number + 1]].tolist()
-    return found
+    tokens: list[int] = columns[f"{name}_tokens"][starts[number] : starts[number + 1]].tolist()
+    return tokens
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -140,12 +140,12 @@ def test_sentences_of_validation_are_never_trained_on(columns: Columns, made: Pa
 
 
 def test_texts_lie_beside_in_the_order_of_the_examples(columns: Columns, made: Path) -> None:
-    told = lines(texts_beside(made))
-    assert [line["example"] for line in told] == list(range(len(columns["question"])))
-    (town,) = [line for line in told if line["question"] == "How many bridges has town A in part 0?"]
+    texts = lines(texts_beside(made))
+    assert [line["example"] for line in texts] == list(range(len(columns["question"])))
+    (town,) = [line for line in texts if line["question"] == "How many bridges has town A in part 0?"]
     assert town["answers"] == ["650"]
     assert town["sentences"] == ["Town A has 650 bridges in part 0."]
-    for line in told:
+    for line in texts:
         assert read(text(columns, "question", int(columns["question"][line["example"]]))).startswith(
             line["question"].split()[0].lower()
         )
@@ -163,18 +163,18 @@ def test_stories_have_passages_with_weak_labels(columns: Columns) -> None:
             read(text(columns, "passage", given[k])) for k, on in enumerate(columns["weak"][number][: len(given)]) if on
         ]
         assert marked
-        assert all("queen" in told if number == first else "dragon" in told for told in marked)
+        assert all("queen" in texts if number == first else "dragon" in texts for texts in marked)
         assert not columns["relevant"][number].any()
         assert columns["gold"][number] == -1
         assert columns["references"][number] == 2
 
 
 def test_paraphrases_are_taken_once_and_forms_not_at_all(columns: Columns, made: Path) -> None:
-    told = lines(texts_beside(made))
-    assert [line["sentences"] for line in told if line["source"] == "paraqa"] == [
+    texts = lines(texts_beside(made))
+    assert [line["sentences"] for line in texts if line["source"] == "paraqa"] == [
         ["Ana is old.", "The old one is Ana."]
     ]
-    assert [line["sentences"] for line in told if line["source"] == "vquanda"] == [["Bo is red."]]
+    assert [line["sentences"] for line in texts if line["source"] == "vquanda"] == [["Bo is red."]]
     assert all(columns["gold"][number] == -1 for number in of(columns, "paraqa"))
 
 
@@ -222,30 +222,30 @@ def test_descriptions_of_what_and_how_get_no_synthetic_sentence(question: str, l
     assert descriptive(question) is left_out
 
 
-def asked(id: str, question: str, answer: str, sentence: str = "", kind: str = "SQuAD") -> Example:
+def squad_example(id: str, question: str, answer: str, sentence: str = "", kind: str = "SQuAD") -> Example:
     sentences = (sentence,) if sentence else ()
     return Example(Question(id, question), answers=(answer,), sentences=sentences, kind=kind)
 
 
 def test_a_sentence_goes_to_the_question_with_its_answer() -> None:
     squad = {
-        "train": [asked("t1", "Where is it?", "here"), asked("t2", "Where is it?", "there")],
-        "valid": [asked("v1", "Who is it?", "Ana")],
+        "train": [squad_example("t1", "Where is it?", "here"), squad_example("t2", "Where is it?", "there")],
+        "valid": [squad_example("v1", "Who is it?", "Ana")],
     }
     rows = {
         "train": [
-            asked("q1", "Where is it ?", "there", "It is there."),
-            asked("q2", "Who is it ?", "Ana", "It is Ana."),
-            asked("q3", "When is it ?", "now", "It is now.", "RACE"),
-            asked("q4", "Where was it ?", "here", "It was here."),
+            squad_example("q1", "Where is it ?", "there", "It is there."),
+            squad_example("q2", "Who is it ?", "Ana", "It is Ana."),
+            squad_example("q3", "When is it ?", "now", "It is now.", "RACE"),
+            squad_example("q4", "Where was it ?", "here", "It was here."),
         ],
         "valid": [
-            asked("q5", "When is it ?", "now", "Now it is.", "RACE"),
-            asked("q6", "How is it ?", "x", "It is x."),
+            squad_example("q5", "When is it ?", "now", "Now it is.", "RACE"),
+            squad_example("q6", "How is it ?", "x", "It is x."),
         ],
     }
     joined, alone = joined_sentences(rows, squad)
-    assert {id: [(told, held) for _, told, held in found] for id, found in joined.items()} == {
+    assert {id: [(sentence, held) for _, sentence, held in rows] for id, rows in joined.items()} == {
         "t2": [("It is there.", False)],
         "v1": [("It is Ana.", True)],
     }

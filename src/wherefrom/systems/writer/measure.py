@@ -91,7 +91,7 @@ def alone(weights: Path, material: Path, settings: WriterMeasure, say: Say) -> d
             continue
         chosen = [tasks[place] for place in evenly_spread(range(len(tasks)), settings.most or len(tasks))]
         scores = text_scores(name, written(session, chosen, style, paced(name, say)), validation.texts)
-        figures[name] = {"examples": scores.examples, **scores.metrics}
+        figures[name] = {"examples": scores.examples, **scores.metrics, "words": scores.lengths["all"]}
         say(f"measure: {name}: " + ", ".join(f"{key} {value:.2f}" for key, value in scores.metrics.items()))
     return figures
 

@@ -201,12 +201,13 @@ def question_states(passages: Tensor, length: int, log_beta: Tensor, real: Tenso
 
 
 def loaded(trained: Path) -> WriterNetwork:
-    """The network that a folder of `model.safetensors`, `settings.json` and `common.json` describes."""
+    """The network of a training's folder: `model.safetensors`, `settings.json`, and `common.json` there or above."""
     from safetensors.torch import load_file
 
     settings = WriterNetworkSettings.from_mapping(json.loads((trained / "settings.json").read_text(encoding="utf-8")))
-    common = torch.tensor(json.loads((trained / "common.json").read_text(encoding="utf-8")))
-    network = WriterNetwork(settings, common)
+    folder = trained if (trained / "common.json").exists() else trained.parent
+    common = json.loads((folder / "common.json").read_text(encoding="utf-8"))
+    network = WriterNetwork(settings, torch.tensor(common))
     try:
         network.load_state_dict(load_file(trained / "model.safetensors"))
     except RuntimeError as error:
