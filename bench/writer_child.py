@@ -93,8 +93,8 @@ def _theirs(job: Job, session: WriterSession) -> Callable[[WritingTask], int]:
     import torch
 
     from wherefrom.networks.decoding import DecodingSettings, write
-    from wherefrom.networks.masque import Reading, Sequences
-    from wherefrom.systems.writer.export import loaded
+    from wherefrom.networks.writer import QuestionPassages, TokenSequences
+    from wherefrom.systems.writer.network import loaded
 
     assert job.trained is not None
     torch.set_num_threads(job.threads)
@@ -102,7 +102,7 @@ def _theirs(job: Job, session: WriterSession) -> Callable[[WritingTask], int]:
     words = network.settings.words
     settings = DecodingSettings(max_tokens=job.written, min_tokens=job.written, block_ngrams=4)
 
-    def padded(rows: Sequence[Any]) -> Sequences:
+    def padded(rows: Sequence[Any]) -> TokenSequences:
         length = max(len(row.tokens) for row in rows)
         place = torch.arange(length)[None, :]
         count = torch.tensor([[len(row.tokens)] for row in rows])
@@ -111,14 +111,16 @@ def _theirs(job: Job, session: WriterSession) -> Callable[[WritingTask], int]:
         tokens = torch.tensor([[*row.tokens, *[words.padding] * (length - len(row.tokens))] for row in rows])
         mask = place < count
         types = (place > torch.tensor([[row.question_length + 1] for row in rows])) & mask
-        return Sequences(tokens, mask, (place >= first) & (place < first + copied), types.long())
+        return TokenSequences(tokens, mask, (place >= first) & (place < first + copied), types.long())
 
     @torch.inference_mode()
     def written(task: WritingTask) -> int:
         short, *pairs = session._sequences(task)
         question = torch.tensor([pairs[0].tokens[1 : pairs[0].question_length + 1]])
-        passages = Sequences(*(part[None] for part in padded(pairs) if part is not None))
-        reading = Reading(question, torch.ones_like(question, dtype=torch.bool), passages, answer=padded([short]))
+        passages = TokenSequences(*(part[None] for part in padded(pairs) if part is not None))
+        reading = QuestionPassages(
+            question, torch.ones_like(question, dtype=torch.bool), passages, answer=padded([short])
+        )
         memory = network.encode(reading).packed()
         style = torch.tensor([words.style("sentence")])
         return len(write(network, memory, style, words, settings)[0].tokens)

@@ -10,15 +10,13 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
-from writer_examples import JOINT, PREAST, WORDS, answers, examples, fitted, lively, reading  # noqa: E402
-
+from networks.writer_examples import PREAST, WORDS, WRITER, answers, examples, fitted, lively, reading  # noqa: E402
 from wherefrom.errors import SettingsError  # noqa: E402
 from wherefrom.networks.decoder import Cache  # noqa: E402
-from wherefrom.networks.decoding import Answer, DecodingSettings, beams, chosen, repeats, write  # noqa: E402
-from wherefrom.networks.masque_settings import WordSettings  # noqa: E402
+from wherefrom.networks.decoding import BeamAnswer, DecodingSettings, beams, chosen, repeats, write  # noqa: E402
 from wherefrom.networks.passage_heads import all_alike  # noqa: E402
-from wherefrom.networks.pointer import Source, Step  # noqa: E402
-from wherefrom.networks.writer import Memory  # noqa: E402
+from wherefrom.networks.pointer import CopySource, Step  # noqa: E402
+from wherefrom.networks.writer import Memory, WordpieceSettings  # noqa: E402
 from wherefrom.networks.writing_rules import WholeWords  # noqa: E402
 
 END = 5
@@ -29,14 +27,14 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-FEW = WordSettings(words=10, padding=0, unknown=3, classify=4, end=END)  # styles 1 and 2, plain words 6 to 9
+FEW = WordpieceSettings(words=10, padding=0, unknown=3, classify=4, end=END)  # styles 1 and 2, plain words 6 to 9
 
 
 def memory(tokens: list[int], answerable: float = 0.0, rows: int = 1) -> Memory:
     """A memory of one source with these tokens."""
     given = torch.tensor([tokens] * rows)
     real = torch.ones(rows, 1, dtype=torch.bool)
-    source = Source.plain(torch.zeros(*given.shape, 1), given, torch.ones_like(given, dtype=torch.bool))
+    source = CopySource.plain(torch.zeros(*given.shape, 1), given, torch.ones_like(given, dtype=torch.bool))
     return Memory((source,), all_alike(real), torch.full((rows,), answerable), real)
 
 
@@ -77,14 +75,14 @@ AFTER = {
 
 def every_answer(longest: int) -> dict[tuple[int, ...], float]:
     """Each answer of at most so many tokens with its mean log-likelihood; those that are cut do not count [end]."""
-    found = {}
+    results = {}
     for length in range(1, longest + 1):
         for words in itertools.product((6, 7, 8), repeat=length):
             path = [1, *words] if length == longest else [1, *words, END]
             steps = [AFTER[last].get(word, 0.0) for last, word in itertools.pairwise(path)]
             if all(steps):
-                found[words] = sum(map(math.log, steps)) / len(steps)
-    return found
+                results[words] = sum(map(math.log, steps)) / len(steps)
+    return results
 
 
 # Searching
@@ -99,22 +97,22 @@ def test_greedy_takes_the_best_token_each_time() -> None:
 
 def test_a_wide_beam_finds_what_enumerating_finds() -> None:
     expected = every_answer(4)
-    found = beams(Chain(AFTER), memory([9]), torch.tensor([1]), FEW, DecodingSettings(beam=200, max_tokens=4))[0]
-    assert {answer.tokens: pytest.approx(answer.score, abs=1e-4) for answer in found} == expected
-    scores = [answer.score for answer in found]
+    results = beams(Chain(AFTER), memory([9]), torch.tensor([1]), FEW, DecodingSettings(beam=200, max_tokens=4))[0]
+    assert {answer.tokens: pytest.approx(answer.score, abs=1e-4) for answer in results} == expected
+    scores = [answer.score for answer in results]
     assert scores == sorted(scores, reverse=True)
 
 
 def test_a_beam_of_one_is_greedy_and_a_batch_equals_one_by_one() -> None:
-    made = lively(JOINT)
-    told = answers(examples())
-    batch = made.encode(reading(examples(), JOINT))
+    made = lively(WRITER)
+    wanted = answers(examples())
+    batch = made.encode(reading(examples(), WRITER))
     for beam in (1, 3):
         settings = DecodingSettings(beam=beam, max_tokens=6)
-        together = write(made, batch, told.style, WORDS, settings)
+        together = write(made, batch, wanted.style, WORDS, settings)
         for number, example in enumerate(examples()):
             alone = write(
-                made, made.encode(reading([example], JOINT)), told.style[number : number + 1], WORDS, settings
+                made, made.encode(reading([example], WRITER)), wanted.style[number : number + 1], WORDS, settings
             )
             assert alone[0].tokens == together[number].tokens
             assert alone[0].score == pytest.approx(together[number].score, abs=1e-4)
@@ -122,10 +120,10 @@ def test_a_beam_of_one_is_greedy_and_a_batch_equals_one_by_one() -> None:
 
 def test_a_wider_beam_is_never_less_likely_here() -> None:
     made = lively(PREAST)
-    told = answers(examples())
+    wanted = answers(examples())
     memory_of = made.encode(reading(examples(), PREAST))
     best = [
-        [found[0].score for found in beams(made, memory_of, told.style, WORDS, DecodingSettings(beam=n, max_tokens=5))]
+        [each[0].score for each in beams(made, memory_of, wanted.style, WORDS, DecodingSettings(beam=n, max_tokens=5))]
         for n in (1, 8)
     ]
     assert all(wide >= narrow - 1e-5 for narrow, wide in zip(*best, strict=True))
@@ -167,16 +165,16 @@ def test_special_tokens_are_never_written() -> None:
 # Longest good answer
 
 
-def answer(tokens: int, score: float, ended: bool = True) -> Answer:
-    return Answer(tuple(range(tokens)), score, ended, None)
+def answer(tokens: int, score: float, ended: bool = True) -> BeamAnswer:
+    return BeamAnswer(tuple(range(tokens)), score, ended, None)
 
 
 def test_prefers_the_longest_good_answer_when_there_surely_is_one() -> None:
-    found = [answer(2, -0.5), answer(6, -0.9), answer(9, -1.1), answer(12, -0.6, ended=False)]
+    results = [answer(2, -0.5), answer(6, -0.9), answer(9, -1.1), answer(12, -0.6, ended=False)]
     settings = DecodingSettings(margin=0.5)
-    assert len(chosen(found, 0.31, settings).tokens) == 6
-    assert len(chosen(found, 0.3, settings).tokens) == 2
-    assert len(chosen(found, 0.9, DecodingSettings(margin=0.7)).tokens) == 9
+    assert len(chosen(results, 0.31, settings).tokens) == 6
+    assert len(chosen(results, 0.3, settings).tokens) == 2
+    assert len(chosen(results, 0.9, DecodingSettings(margin=0.7)).tokens) == 9
     assert len(chosen([answer(3, -2.0, ended=False)], 0.9, settings).tokens) == 3
 
 
@@ -194,12 +192,12 @@ def test_the_preference_follows_the_classifier() -> None:
 def test_which_tokens_would_repeat() -> None:
     written = torch.tensor([[6, 7, 8, 6, 7], [6, 6, 6, 6, 6], [6, 7, 8, 9, 6]])
 
-    def found(n: int) -> list[list[int]]:
+    def results(n: int) -> list[list[int]]:
         return [torch.nonzero(row).flatten().tolist() for row in repeats(written, n, 10)]
 
-    assert found(1) == [[6, 7, 8], [6], [6, 7, 8, 9]]
-    assert found(2) == [[8], [6], [7]]
-    assert found(3) == [[8], [6], []]
+    assert results(1) == [[6, 7, 8], [6], [6, 7, 8, 9]]
+    assert results(2) == [[8], [6], [7]]
+    assert results(3) == [[8], [6], []]
 
 
 def test_blocks_repeated_ngrams() -> None:
@@ -222,19 +220,20 @@ def test_repeats_rather_than_say_nothing() -> None:
 
 def test_shares_by_hand() -> None:
     """8 tenths of every word that the source holds are copied; 6 stands there twice."""
-    found = write(Chain(AFTER, copies=0.8), memory([6, 9, 6]), torch.tensor([1]), FEW)[0]
-    assert found.tokens == (6, 7)
-    torch.testing.assert_close(found.shares.vocabulary, torch.tensor([0.2, 1.0]))
-    torch.testing.assert_close(found.shares.copied[0], torch.tensor([[0.4, 0.0, 0.4], [0.0, 0.0, 0.0]]))
+    results = write(Chain(AFTER, copies=0.8), memory([6, 9, 6]), torch.tensor([1]), FEW)[0]
+    assert results.tokens == (6, 7)
+    torch.testing.assert_close(results.shares.vocabulary, torch.tensor([0.2, 1.0]))
+    torch.testing.assert_close(results.shares.copied[0], torch.tensor([[0.4, 0.0, 0.4], [0.0, 0.0, 0.0]]))
 
 
 @pytest.mark.parametrize("beam", [1, 4])
 def test_the_shares_of_every_token_add_up_to_one(beam: int) -> None:
-    made = lively(JOINT)
-    told = answers(examples())
-    memory_of = made.encode(reading(examples(), JOINT)).packed()
-    for row, found in enumerate(beams(made, memory_of, told.style, WORDS, DecodingSettings(beam=beam, max_tokens=6))):
-        for one in found:
+    made = lively(WRITER)
+    wanted = answers(examples())
+    memory_of = made.encode(reading(examples(), WRITER)).packed()
+    settings = DecodingSettings(beam=beam, max_tokens=6)
+    for row, each in enumerate(beams(made, memory_of, wanted.style, WORDS, settings)):
+        for one in each:
             total = one.shares.vocabulary + sum(part.sum(dim=1) for part in one.shares.copied)
             torch.testing.assert_close(total, torch.ones(len(one.tokens)))
             for source, part in zip(memory_of.sources, one.shares.copied, strict=True):
@@ -244,14 +243,14 @@ def test_the_shares_of_every_token_add_up_to_one(beam: int) -> None:
 
 def test_a_beams_shares_follow_its_own_path() -> None:
     """Writing the chosen tokens again, one by one, gives the same shares."""
-    made = fitted(JOINT, 30)[0]
-    told = answers(examples())
-    memory_of = made.encode(reading(examples(), JOINT))
-    found = beams(made, memory_of, told.style, WORDS, DecodingSettings(beam=4, max_tokens=6))
+    made = fitted(WRITER, 30)[0]
+    wanted = answers(examples())
+    memory_of = made.encode(reading(examples(), WRITER))
+    results = beams(made, memory_of, wanted.style, WORDS, DecodingSettings(beam=4, max_tokens=6))
     for row in range(8):
-        for one in found[row]:
+        for one in results[row]:
             alone = memory_of.rows(torch.tensor([row]))
-            cache, token = made.begin(alone), told.style[row : row + 1]
+            cache, token = made.begin(alone), wanted.style[row : row + 1]
             for place, written in enumerate(one.tokens):
                 with torch.no_grad():
                     step, cache = made.decode_step(alone, cache, token)
@@ -299,9 +298,9 @@ RULE = WholeWords(GUARDED, CONTINUES)
 def after(written: list[int], tokens: list[int]) -> tuple[set[int], list[int]]:
     """Which words the vocabulary may write after this, and which places may be copied."""
     step = Step(torch.ones(1, 10), (torch.ones(1, len(tokens)),))
-    found = RULE(torch.tensor([written], dtype=torch.long).view(1, -1), step, memory(tokens).sources)
-    return set(torch.nonzero(found.vocabulary[0]).flatten().tolist()), torch.nonzero(
-        found.copied[0][0]
+    results = RULE(torch.tensor([written], dtype=torch.long).view(1, -1), step, memory(tokens).sources)
+    return set(torch.nonzero(results.vocabulary[0]).flatten().tolist()), torch.nonzero(
+        results.copied[0][0]
     ).flatten().tolist()
 
 
@@ -320,16 +319,16 @@ def test_words_do_not_go_on_across_a_gap() -> None:
     one = memory([6, 8]).sources[0]
     apart = one._replace(place=torch.tensor([[0, 5]]))  # the end of one passage, and the middle of another
     step = Step(torch.ones(1, 10), (torch.ones(1, 2),))
-    found = RULE(torch.tensor([[6]]), step, (apart,))
-    assert found.copied[0].tolist() == [[1.0, 0.0]]
-    assert found.vocabulary[0, 9] == 1
+    results = RULE(torch.tensor([[6]]), step, (apart,))
+    assert results.copied[0].tolist() == [[1.0, 0.0]]
+    assert results.vocabulary[0, 9] == 1
 
 
 def test_the_rule_keeps_a_number_whole_in_a_beam() -> None:
     chain = Chain({1: {6: 0.5, 9: 0.5}, 6: {8: 0.01, 9: 0.5, END: 0.49}, 8: {END: 1.0}, 9: {END: 1.0}}, copies=0.5)
     for beam in (1, 3):
-        found = beams(chain, memory([6, 8, 9]), torch.tensor([1]), FEW, DecodingSettings(beam=beam), [RULE])[0]
-        assert all(one.tokens in ((9,), (6, 8)) for one in found)
+        results = beams(chain, memory([6, 8, 9]), torch.tensor([1]), FEW, DecodingSettings(beam=beam), [RULE])[0]
+        assert all(one.tokens in ((9,), (6, 8)) for one in results)
 
 
 # Settings

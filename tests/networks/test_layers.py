@@ -38,8 +38,8 @@ def filled(module: nn.Module, seed: int = 1) -> nn.Module:
     return module.eval()
 
 
-def close(found: torch.Tensor, expected: object) -> None:
-    torch.testing.assert_close(found, torch.as_tensor(expected), atol=1e-5, rtol=1e-5)
+def close(actual: torch.Tensor, expected: object) -> None:
+    torch.testing.assert_close(actual, torch.as_tensor(expected), atol=1e-5, rtol=1e-5)
 
 
 # Blocks
@@ -129,16 +129,16 @@ def test_dual_attention_weighs_passage_question_and_product() -> None:
     dual = filled(DualAttention(3))
     passages, question = torch.randn(1, 2, 4, 3), torch.randn(1, 5, 3)
     everything = torch.ones(1, 2, 4, dtype=torch.bool), torch.ones(1, 5, dtype=torch.bool)
-    found = dual.attend(passages, everything[0], question, everything[1])
+    actual = dual.attend(passages, everything[0], question, everything[1])
     for k in range(2):
         alike = torch.tensor(
             [[float(torch.cat([p, q, p * q]) @ dual.weight.detach()) for q in question[0]] for p in passages[0, k]]
         )
         look, back = alike.softmax(dim=1), alike.T.softmax(dim=1)
-        close(found.to_passage[0, k], look @ question[0])
-        close(found.to_question[0, k], back @ passages[0, k])
-        close(found.to_passage_twice[0, k], look @ (back @ passages[0, k]))
-        close(found.to_question_twice[0, k], back @ (look @ question[0]))
+        close(actual.to_passage[0, k], look @ question[0])
+        close(actual.to_question[0, k], back @ passages[0, k])
+        close(actual.to_passage_twice[0, k], look @ (back @ passages[0, k]))
+        close(actual.to_question_twice[0, k], back @ (look @ question[0]))
 
 
 def test_padding_changes_nothing_in_dual_attention() -> None:
@@ -181,8 +181,8 @@ def test_additive_attention_by_hand() -> None:
         attention.of_state.bias.fill_(1.0)
         attention.score.weight.fill_(2.0)
     memory = torch.tensor([[[-2.0], [0.25]]])
-    found = attention(torch.tensor([[[0.5]]]), attention.keys(memory))
-    close(found, [[[2 * math.tanh(0.5), 2 * math.tanh(2.75)]]])
+    actual = attention(torch.tensor([[[0.5]]]), attention.keys(memory))
+    close(actual, [[[2 * math.tanh(0.5), 2 * math.tanh(2.75)]]])
 
 
 def test_dot_attention_by_hand() -> None:
@@ -193,8 +193,8 @@ def test_dot_attention_by_hand() -> None:
         attention.of_state.weight.copy_(torch.eye(4))
         attention.of_state.bias.zero_()
     memory = torch.tensor([[[1.0, 0, 0, 0], [1.0, 1, 1, 1]]])
-    found = attention(torch.tensor([[[2.0, 4, 6, 8]]]), attention.keys(memory))
-    close(found, [[[1.0, 10.0]]])
+    actual = attention(torch.tensor([[[2.0, 4, 6, 8]]]), attention.keys(memory))
+    close(actual, [[[1.0, 10.0]]])
 
 
 def test_additive_attention_in_turns_is_the_same() -> None:
@@ -212,9 +212,9 @@ def test_additive_attention_in_turns_is_the_same() -> None:
 
 
 def test_sinusoids_by_hand() -> None:
-    found = sinusoids(torch.tensor([0, 1, 3]), 4)
+    actual = sinusoids(torch.tensor([0, 1, 3]), 4)
     rows = [[math.sin(p), math.cos(p), math.sin(p / 100), math.cos(p / 100)] for p in (0, 1, 3)]
-    close(found, rows)
+    close(actual, rows)
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "learned", "none"])

@@ -29,8 +29,8 @@ from wherefrom.networks.passage_heads import (  # noqa: E402
 LOG = math.log
 
 
-def close(found: torch.Tensor, expected: object) -> None:
-    torch.testing.assert_close(found, torch.as_tensor(expected), atol=1e-5, rtol=1e-5)
+def close(actual: torch.Tensor, expected: object) -> None:
+    torch.testing.assert_close(actual, torch.as_tensor(expected), atol=1e-5, rtol=1e-5)
 
 
 def sigmoid(value: float) -> float:
@@ -172,8 +172,8 @@ def test_padded_passages_do_not_count_in_the_losses() -> None:
 
 
 def test_the_classification_loss_by_hand() -> None:
-    found = classification_loss(torch.tensor([LOG(3.0), 0.0]), torch.tensor([True, False]), positive=0.9)
-    close(found, -(0.9 * LOG(0.75) + 0.1 * LOG(0.25) + LOG(0.5)) / 2)
+    actual = classification_loss(torch.tensor([LOG(3.0), 0.0]), torch.tensor([True, False]), positive=0.9)
+    close(actual, -(0.9 * LOG(0.75) + 0.1 * LOG(0.25) + LOG(0.5)) / 2)
 
 
 def test_the_weight_of_the_pair_loss() -> None:

@@ -15,9 +15,9 @@ from hypothesis import strategies as some  # noqa: E402
 from wherefrom.errors import SettingsError  # noqa: E402
 from wherefrom.networks.encoder import NEVER  # noqa: E402
 from wherefrom.networks.pointer import (  # noqa: E402
+    CopySource,
     Mixture,
     PointerGenerator,
-    Source,
     Step,
     Support,
     combined_attention,
@@ -33,15 +33,15 @@ def log(values: object) -> torch.Tensor:
     return torch.tensor(values).log()
 
 
-def close(found: torch.Tensor, expected: object) -> None:
-    torch.testing.assert_close(found, torch.as_tensor(expected), atol=1e-5, rtol=1e-5)
+def close(actual: torch.Tensor, expected: object) -> None:
+    torch.testing.assert_close(actual, torch.as_tensor(expected), atol=1e-5, rtol=1e-5)
 
 
-def source(tokens: list[list[int]], real: list[int] | None = None) -> Source:
+def source(tokens: list[list[int]], real: list[int] | None = None) -> CopySource:
     given = torch.tensor(tokens)
     lengths = torch.tensor(real if real is not None else [given.shape[1]] * len(given))
     mask = torch.arange(given.shape[1])[None, :] < lengths[:, None]
-    return Source.plain(torch.randn(*given.shape, 4), given, mask)
+    return CopySource.plain(torch.randn(*given.shape, 4), given, mask)
 
 
 # Six words; 0 is padding and never written. One row, one step: lambda = (1/2, 1/4, 1/4);
@@ -62,8 +62,8 @@ def test_the_mixture_by_hand() -> None:
     close(dense(step, SOURCES), [[0, 0.325, 0.275, 0.1, 0.05, 0.25]])
     target = torch.tensor([[1]])
     for token, expected in ((1, 0.325), (2, 0.275), (3, 0.1), (4, 0.05), (5, 0.25)):
-        found, known = POINTER.target_log_probability(MIXTURE, SOURCES, target * token)
-        close(found, [[LOG(expected)]])
+        actual, known = POINTER.target_log_probability(MIXTURE, SOURCES, target * token)
+        close(actual, [[LOG(expected)]])
         assert known.all()
 
 
@@ -94,9 +94,9 @@ def test_an_unknown_token_is_told_apart() -> None:
 def test_a_masked_place_is_no_place_to_copy_from() -> None:
     sources = (source([[2, 4]], real=[1]), PASSAGES)
     pointer = PointerGenerator(4, 3, 2, "dot", Support(6, never=[0, 4]))
-    found, known = pointer.target_log_probability(MIXTURE, sources, torch.tensor([[4]]))
+    actual, known = pointer.target_log_probability(MIXTURE, sources, torch.tensor([[4]]))
     assert not known.any()
-    assert torch.isfinite(found).all()
+    assert torch.isfinite(actual).all()
 
 
 # Combined attention
@@ -105,13 +105,13 @@ def test_a_masked_place_is_no_place_to_copy_from() -> None:
 def test_combined_attention_by_hand() -> None:
     """alpha (.5, .25, .25) with beta .9 for the first two and .1 for the third: (.45, .225, .025) / .7."""
     weight = log([[0.9, 0.9, 0.1]])
-    found = combined_attention(log([[[0.5, 0.25, 0.25]]]), weight, torch.ones(1, 3, dtype=torch.bool))
-    close(found.exp(), [[[0.45 / 0.7, 0.225 / 0.7, 0.025 / 0.7]]])
+    actual = combined_attention(log([[[0.5, 0.25, 0.25]]]), weight, torch.ones(1, 3, dtype=torch.bool))
+    close(actual.exp(), [[[0.45 / 0.7, 0.225 / 0.7, 0.025 / 0.7]]])
 
 
 def test_combined_attention_shuts_out_a_passage_of_no_weight() -> None:
-    found = combined_attention(torch.zeros(1, 1, 3), torch.tensor([[0.0, 0.0, NEVER]]), torch.ones(1, 3) > 0)
-    close(found.exp(), [[[0.5, 0.5, 0.0]]])
+    actual = combined_attention(torch.zeros(1, 1, 3), torch.tensor([[0.0, 0.0, NEVER]]), torch.ones(1, 3) > 0)
+    close(actual.exp(), [[[0.5, 0.5, 0.0]]])
 
 
 # The module
@@ -156,9 +156,9 @@ def test_training_and_writing_agree(question: list[int], passages: list[int], da
     mixture = pointer(torch.randn(1, 1, 4), sources, pointer.keys(sources))
     everything = dense(pointer.step(mixture, sources), sources)
     for token in range(8):
-        found, known = pointer.target_log_probability(mixture, sources, torch.tensor([[token]]))
+        actual, known = pointer.target_log_probability(mixture, sources, torch.tensor([[token]]))
         if known.all():
-            close(found.exp()[0], everything[:, token])
+            close(actual.exp()[0], everything[:, token])
         else:
             assert everything[0, token].item() < 1e-6
         part = shares(pointer.step(mixture, sources), sources, torch.tensor([token]))
@@ -225,8 +225,8 @@ def test_an_impossible_token_leaves_gradients_finite() -> None:
     pointer = made(1, Support(6, [0], torch.tensor([1])))
     one = source([[2, 5]])
     mixture = pointer(torch.randn(1, 2, 4), [one], pointer.keys([one]))
-    found, known = pointer.target_log_probability(mixture, [one], torch.tensor([[3, 5]]))
-    generation_loss(found, known, torch.ones(1, 2, dtype=torch.bool), torch.ones(1)).backward()
+    actual, known = pointer.target_log_probability(mixture, [one], torch.tensor([[3, 5]]))
+    generation_loss(actual, known, torch.ones(1, 2, dtype=torch.bool), torch.ones(1)).backward()
     assert all(torch.isfinite(part.grad).all() for part in pointer.parameters() if part.grad is not None)
 
 
@@ -234,7 +234,7 @@ def test_an_impossible_token_leaves_gradients_finite() -> None:
 
 
 def test_packing_drops_empty_places_and_remembers_where_tokens_stood() -> None:
-    one = Source.plain(
+    one = CopySource.plain(
         torch.arange(10.0).view(2, 5, 1),
         torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]]),
         torch.tensor([[True, False, True, False, True], [False, True, False, False, False]]),

@@ -78,7 +78,7 @@ class DatasetScores:
 def score(dataset: Dataset, examples: Sequence[Example], predictions: Mapping[str, Prediction]) -> DatasetScores:
     """Score every example; one without a prediction counts as wrong."""
     rows = scored(dataset, examples, predictions)
-    metrics = _means(rows) | _corpus(dataset, rows)
+    metrics = metrics_of(dataset, rows)
     if not metrics:
         raise ScoreError(f"these predictions hold nothing that {dataset.name} has gold for: {_wanted(dataset)}")
     answerability, curves = _answerability(rows)
@@ -113,6 +113,11 @@ def scored(dataset: Dataset, examples: Sequence[Example], predictions: Mapping[s
         prediction = predictions.get(id) or Prediction(id, "", texts=() if with_texts else None)
         rows.append(Scored(example, prediction, _values(dataset, example, prediction)))
     return rows
+
+
+def metrics_of(dataset: Dataset, rows: Sequence[Scored]) -> dict[str, float]:
+    """The means over the examples, and what belongs to all of them together."""
+    return _means(rows) | _corpus(dataset, rows)
 
 
 def _wanted(dataset: Dataset) -> str:
@@ -374,6 +379,7 @@ class Difference:
     one: float
     other: float
     difference: float
+    interval: tuple[float, float]  # 95 %, bootstrap over questions
     t_test_p: float
     bootstrap_p: float
 
@@ -392,10 +398,12 @@ def compare(one: Sequence[Scored], other: Sequence[Scored]) -> dict[str, Differe
         if len(pairs) < 2:
             continue
         a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        interval = significance.paired_interval(a, b, samples=2000)
         differences[name] = Difference(
             _scaled(name, fmean(a)),
             _scaled(name, fmean(b)),
             _scaled(name, fmean(a) - fmean(b)),
+            (_scaled(name, interval.low), _scaled(name, interval.high)),
             significance.paired_t_test(a, b).p,
             significance.paired_bootstrap(a, b, samples=2000).p,
         )

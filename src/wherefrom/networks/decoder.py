@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from wherefrom.networks.encoder import working_dtype
 from wherefrom.networks.layers import Attention, FeedForward, KeyValue, NormPlace, causal_bias, mask_bias
-from wherefrom.networks.pointer import Source
+from wherefrom.networks.pointer import CopySource
 
 
 class Cache(NamedTuple):
@@ -62,13 +62,13 @@ class DecoderBlock(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(sources + 2))
         self.dropout = nn.Dropout(dropout)
 
-    def remember(self, sources: Sequence[Source]) -> list[KeyValue]:
+    def remember(self, sources: Sequence[CopySource]) -> list[KeyValue]:
         """The keys and values of each source."""
-        found: list[KeyValue] = []
+        keys_and_values: list[KeyValue] = []
         for look, source in zip(self.looks, sources, strict=True):
             assert isinstance(look, Attention)
-            found.append(look.remember(source.states))
-        return found
+            keys_and_values.append(look.remember(source.states))
+        return keys_and_values
 
     def forward(
         self,
@@ -92,8 +92,8 @@ class DecoderBlock(nn.Module):
     def _before(self, place: int, hidden: Tensor) -> Tensor:
         return self.norms[place](hidden) if self.norm_place == "pre" else hidden
 
-    def _after(self, place: int, hidden: Tensor, found: Tensor) -> Tensor:
-        hidden = hidden + self.dropout(found)
+    def _after(self, place: int, hidden: Tensor, change: Tensor) -> Tensor:
+        hidden = hidden + self.dropout(change)
         return self.norms[place](hidden) if self.norm_place == "post" else hidden
 
 
@@ -120,7 +120,7 @@ class TransformerDecoder(nn.Module):
         )
         self.leave = nn.LayerNorm(width) if norm == "pre" else nn.Identity()  # post-norm ends normalised already
 
-    def all(self, embedded: Tensor, sources: Sequence[Source]) -> Tensor:
+    def all(self, embedded: Tensor, sources: Sequence[CopySource]) -> Tensor:
         """Every step at once: (batch, steps, incoming) to (batch, steps, width)."""
         hidden: Tensor = self.enter(embedded)
         own_bias = causal_bias(embedded.shape[1], working_dtype(hidden), hidden.device)
@@ -136,7 +136,7 @@ class TransformerDecoder(nn.Module):
         shape = (len(self.blocks), batch, self.heads, 0, self.enter.out_features // self.heads)
         return like.new_zeros(shape), like.new_zeros(shape)
 
-    def remember(self, sources: Sequence[Source]) -> tuple[Tensor, ...]:
+    def remember(self, sources: Sequence[CopySource]) -> tuple[Tensor, ...]:
         """Keys and values of each source in turn, block after block: (batch, heads, places, width of a head) each.
 
         One tensor each: a step would copy the layers out of a common one, which costs as much as looking at them.
@@ -178,7 +178,7 @@ class RecurrentDecoder(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(sources))
         self.dropout = nn.Dropout(dropout)
 
-    def all(self, embedded: Tensor, sources: Sequence[Source]) -> Tensor:
+    def all(self, embedded: Tensor, sources: Sequence[CopySource]) -> Tensor:
         """Every step at once: (batch, steps, incoming) to (batch, steps, width)."""
         hidden, _ = self.recurrent(self.enter(embedded))
         return self._look(hidden, self.remember(sources), [source.mask for source in sources])
@@ -188,13 +188,13 @@ class RecurrentDecoder(nn.Module):
         shape = (1, batch, self.enter.out_features)
         return like.new_zeros(shape), like.new_zeros(shape)
 
-    def remember(self, sources: Sequence[Source]) -> tuple[Tensor, ...]:
+    def remember(self, sources: Sequence[CopySource]) -> tuple[Tensor, ...]:
         """Keys and values of each source in turn: (batch, heads, places, width of a head) each."""
-        found: list[Tensor] = []
+        keys_and_values: list[Tensor] = []
         for look, source in zip(self.looks, sources, strict=True):
             assert isinstance(look, Attention)
-            found += look.remember(source.states)
-        return tuple(found)
+            keys_and_values += look.remember(source.states)
+        return tuple(keys_and_values)
 
     def written(self, _own: tuple[Tensor, ...]) -> int:
         """An LSTM does not count; it takes no positions either."""

@@ -16,11 +16,10 @@ from torch import Tensor
 from wherefrom.errors import SettingsError
 from wherefrom.networks.decoder import Cache
 from wherefrom.networks.encoder import NEVER
-from wherefrom.networks.masque_settings import WordSettings
-from wherefrom.networks.pointer import Shares, Source, Step, dense, shares
-from wherefrom.networks.writer import Memory
+from wherefrom.networks.pointer import CopySource, Shares, Step, dense, shares
+from wherefrom.networks.writer import Memory, WordpieceSettings
 
-Rule = Callable[[Tensor, Step, Sequence[Source]], Step]
+Rule = Callable[[Tensor, Step, Sequence[CopySource]], Step]
 """Takes what was written, (rows, tokens so far), and the next step; returns it with 0 where something is forbidden.
 
 Rows are the examples' beginnings in turn, so with a beam of n the rows of example b are n b to n b + n - 1."""
@@ -44,7 +43,7 @@ class DecodingSettings:
     block_ngrams: int = 0  # no n tokens in a row come twice; 0: not blocked, as in the sources
     longest_above: float = 0.3  # P(a) from which on the longest good answer is taken, not the likeliest
     margin: float = 0.5  # how far below the likeliest a good answer may be, in nats a token
-    provenance: bool = True  # whether shares are kept
+    provenance: bool = True  # whether shares are noted
 
     def __post_init__(self) -> None:
         for name in ("beam", "max_tokens"):
@@ -56,7 +55,7 @@ class DecodingSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class BeamAnswer:
     """An answer and where each of its tokens came from."""
 
     tokens: tuple[int, ...]  # without style and [end]
@@ -69,18 +68,18 @@ def write(
     network: Writes,
     memory: Memory,
     style: Tensor,
-    words: WordSettings,
+    words: WordpieceSettings,
     settings: DecodingSettings | None = None,
     rules: Sequence[Rule] = (),
-) -> list[Answer]:
+) -> list[BeamAnswer]:
     """One answer an example; style: (batch,), the token that each begins with."""
     settings = settings or DecodingSettings()
-    found = beams(network, memory, style, words, settings, rules)
+    by_example = beams(network, memory, style, words, settings, rules)
     probability = torch.sigmoid(memory.answerable).tolist()
-    return [chosen(answers, p, settings) for answers, p in zip(found, probability, strict=True)]
+    return [chosen(answers, p, settings) for answers, p in zip(by_example, probability, strict=True)]
 
 
-def chosen(answers: Sequence[Answer], answerable: float, settings: DecodingSettings) -> Answer:
+def chosen(answers: Sequence[BeamAnswer], answerable: float, settings: DecodingSettings) -> BeamAnswer:
     """The likeliest answer; or the longest within a margin of it where P(a) is high enough (PREAST-QA 5.3).
 
     Answers that were cut count only if none ended.
@@ -98,10 +97,10 @@ def beams(
     network: Writes,
     memory: Memory,
     style: Tensor,
-    words: WordSettings,
+    words: WordpieceSettings,
     settings: DecodingSettings,
     rules: Sequence[Rule] = (),
-) -> list[list[Answer]]:
+) -> list[list[BeamAnswer]]:
     """The best answers of each example, likeliest first. Ties go to the lower token and the earlier beginning."""
     examples, beam = len(style), settings.beam
     rows = torch.arange(examples, device=style.device).repeat_interleave(beam)
@@ -125,10 +124,12 @@ def beams(
 class _Search:
     """The beginnings under way: `beam` rows for each example."""
 
-    def __init__(self, examples: int, words: WordSettings, settings: DecodingSettings, device: torch.device) -> None:
+    def __init__(
+        self, examples: int, words: WordpieceSettings, settings: DecodingSettings, device: torch.device
+    ) -> None:
         rows = examples * settings.beam
         self._examples, self._words, self._settings = examples, words, settings
-        self._forbidden = torch.tensor([words.padding, words.classify, *words.style_tokens.values()], device=device)
+        self._forbidden = torch.tensor([words.padding, words.classify, *words.styles.values()], device=device)
         self.written = torch.zeros(rows, 0, dtype=torch.long, device=device)
         self._total = torch.zeros(examples, settings.beam, device=device)
         self._total[:, 1:] = 2 * NEVER * settings.max_tokens  # all beginnings are equal at first: only one counts
@@ -141,7 +142,7 @@ class _Search:
         """Whether every beginning has ended."""
         return bool(self._ended.all())
 
-    def advance(self, step: Step, sources: Sequence[Source]) -> tuple[Tensor, Tensor]:
+    def advance(self, step: Step, sources: Sequence[CopySource]) -> tuple[Tensor, Tensor]:
         """Take the best continuations; returns their tokens and which row each continues: (rows,) both."""
         probability = self._admitted(dense(step, sources))  # (rows, words)
         some = probability > 0
@@ -177,13 +178,13 @@ class _Search:
         place = torch.arange(like.shape[1], device=like.device)
         return torch.where(place == self._words.end, 0.0, NEVER).to(like).expand_as(like)
 
-    def _shares(self, step: Step, sources: Sequence[Source], parent: Tensor, token: Tensor) -> Shares | None:
+    def _shares(self, step: Step, sources: Sequence[CopySource], parent: Tensor, token: Tensor) -> Shares | None:
         if not self._settings.provenance:
             return None
         # Rows of one example share their sources, so only the step changes rows.
         return shares(Step(step.vocabulary[parent], tuple(part[parent] for part in step.copied)), sources, token)
 
-    def answers(self) -> list[list[Answer]]:
+    def answers(self) -> list[list[BeamAnswer]]:
         """What was written, example by example, likeliest first."""
         beam = self._settings.beam
         score = self._total / self._length.clamp(min=1)  # (examples, beam), highest first
@@ -198,26 +199,25 @@ class _Search:
             for example in range(self._examples)
         ]
 
-    def _answer(self, row: int, score: float) -> Answer:
+    def _answer(self, row: int, score: float) -> BeamAnswer:
         tokens = self.written[row].tolist()
         ended = self._words.end in tokens
         length = tokens.index(self._words.end) if ended else len(tokens)
         path: list[tuple[int, Shares]] = []
-        for parent, kept in reversed(self._history):
-            if kept is not None:
-                path.append((row, kept))
+        for parent, step_shares in reversed(self._history):
+            if step_shares is not None:
+                path.append((row, step_shares))
             row = int(parent[row])
-        kept_of = [(at, kept) for at, kept in reversed(path)][:length]
-        return Answer(tuple(tokens[:length]), score, ended, _stacked(kept_of))
+        return BeamAnswer(tuple(tokens[:length]), score, ended, _stacked(path[::-1][:length]))
 
 
 def _stacked(steps: Sequence[tuple[int, Shares]]) -> Shares | None:
     """The shares of one row, step after step: (tokens,) and (tokens, places)."""
     if not steps:
         return None
-    vocabulary = torch.stack([kept.vocabulary[row] for row, kept in steps]).cpu()
+    vocabulary = torch.stack([each.vocabulary[row] for row, each in steps]).cpu()
     sources = range(len(steps[0][1].copied))
-    return Shares(vocabulary, tuple(torch.stack([kept.copied[s][row] for row, kept in steps]).cpu() for s in sources))
+    return Shares(vocabulary, tuple(torch.stack([each.copied[s][row] for row, each in steps]).cpu() for s in sources))
 
 
 def repeats(written: Tensor, n: int, words: int) -> Tensor:
@@ -225,5 +225,5 @@ def repeats(written: Tensor, n: int, words: int) -> Tensor:
     grams = written.unfold(1, n, 1)  # (rows, tokens - n + 1, n)
     tail = written[:, written.shape[1] - n + 1 :]  # (rows, n - 1)
     same = (grams[:, :, :-1] == tail[:, None]).all(dim=-1)  # (rows, grams): all of them where n is 1
-    found = torch.zeros(len(written), words, dtype=torch.int, device=written.device)
-    return found.scatter_add(1, grams[:, :, -1], same.int()) > 0
+    counts = torch.zeros(len(written), words, dtype=torch.int, device=written.device)
+    return counts.scatter_add(1, grams[:, :, -1], same.int()) > 0

@@ -75,10 +75,10 @@ def attended_padded(query: Tensor, seen: KeyValue, bias: Tensor | None, dropout:
     """The same, each head filled up with zeros to a multiple of eight."""
     width = query.shape[-1]
     query, key, value = (functional.pad(part, (0, -width % 8)) for part in (query, *seen))
-    found = functional.scaled_dot_product_attention(
+    attended_to = functional.scaled_dot_product_attention(
         query, key, value, attn_mask=bias, dropout_p=dropout, scale=1 / math.sqrt(width)
     )
-    return found[..., :width]
+    return attended_to[..., :width]
 
 
 class Attention(nn.Module):
@@ -102,10 +102,10 @@ class Attention(nn.Module):
         batch, steps, width = asking.shape
         query = self._in_heads(self.query(asking))
         dropout = self.dropout if self.training else 0.0
-        found = attended(query, seen, bias, dropout)
+        looked_up = attended(query, seen, bias, dropout)
         # The clone fixes the order in memory, which differs from kernel to kernel; ONNX export stumbles over that.
-        found = found.transpose(1, 2).clone(memory_format=torch.contiguous_format)  # (batch, steps, heads, ...)
-        gathered: Tensor = self.gather(found.view(batch, steps, width))
+        looked_up = looked_up.transpose(1, 2).clone(memory_format=torch.contiguous_format)  # (batch, steps, heads, ...)
+        gathered: Tensor = self.gather(looked_up.view(batch, steps, width))
         return gathered
 
     def _in_heads(self, states: Tensor) -> Tensor:
@@ -270,9 +270,10 @@ class DualAttention(nn.Module):
             + (question @ of_question)[..., None, :]
             + (passages * of_product) @ question.transpose(-1, -2)
         )  # (batch, K, L, J)
-        asked, told = question_mask[:, None, None, :], passage_mask[:, :, None, :]
-        look = self.dropout(masked_softmax(alike, asked, dim=-1)) * asked  # A; the mask again for an empty sequence,
-        back = self.dropout(masked_softmax(alike.transpose(-1, -2), told, dim=-1)) * told  # B; which teaches nothing
+        # The masks again behind the softmax: an empty sequence teaches nothing.
+        in_question, in_passage = question_mask[:, None, None, :], passage_mask[:, :, None, :]
+        look = self.dropout(masked_softmax(alike, in_question, dim=-1)) * in_question  # A
+        back = self.dropout(masked_softmax(alike.transpose(-1, -2), in_passage, dim=-1)) * in_passage  # B
         to_passage, to_question = look @ question, back @ passages
         return Dual(to_passage, look @ to_question, to_question, back @ to_passage)
 
@@ -345,7 +346,7 @@ def sinusoids(positions: Tensor, width: int) -> Tensor:
 class Positions(nn.Module):
     """A vector for each place of a sequence, added to its words."""
 
-    def __init__(self, kind: PositionKind, width: int, longest: int) -> None:
+    def __init__(self, kind: PositionKind, width: int, longest: int = 512) -> None:
         super().__init__()
         self.kind = kind
         self.width = width

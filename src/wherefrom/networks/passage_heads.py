@@ -7,7 +7,7 @@ passages that are only padding.
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,13 +17,10 @@ from wherefrom.errors import WherefromError
 from wherefrom.networks.encoder import NEVER
 from wherefrom.networks.layers import EncoderBlock, masked_max
 
-RankerKind = Literal["point", "pair", "none", "gold", "given"]
-ClassifierKind = Literal["linear", "max", "none"]
-
 MORE, EQUAL, LESS = 0, 1, 2  # the classes of a pair of passages (PREAST-QA Eq. 4.29)
 
 
-class Ranking(NamedTuple):
+class PassageRanking(NamedTuple):
     """How relevant each passage is."""
 
     score: Tensor  # (batch, K), for sorting; NEVER for padded passages
@@ -38,7 +35,7 @@ class PointRanker(nn.Module):
         super().__init__()
         self.weight = nn.Linear(width, 1, bias=False)
 
-    def forward(self, first: Tensor, real: Tensor) -> Ranking:
+    def forward(self, first: Tensor, real: Tensor) -> PassageRanking:
         return from_logits(self.weight(first).float().squeeze(-1), real)
 
 
@@ -58,7 +55,7 @@ class PairRanker(nn.Module):
         self.mirror = mirror
         self.weight = nn.Linear(4 * width, 3, bias=False)
 
-    def forward(self, first: Tensor, real: Tensor) -> Ranking:
+    def forward(self, first: Tensor, real: Tensor) -> PassageRanking:
         if self.across is not None:
             first = self.across(first, real)
         count = first.shape[1]
@@ -72,26 +69,26 @@ class PairRanker(nn.Module):
         advantage = pairs[..., MORE] - pairs[..., EQUAL] - pairs[..., LESS]  # (batch, K, K)
         advantage = torch.where(real[:, None], advantage, 0.0).sum(dim=2)
         score = (advantage / real.sum(dim=1, keepdim=True).clamp(min=1)).masked_fill(~real, NEVER)
-        return Ranking(score, torch.log_softmax(score, dim=1), pairs)
+        return PassageRanking(score, torch.log_softmax(score, dim=1), pairs)
 
 
-def from_logits(logits: Tensor, real: Tensor) -> Ranking:
-    """beta = sigmoid(logits), the network's own or a reader's."""
-    return Ranking(logits.masked_fill(~real, NEVER), functional.logsigmoid(logits))
+def from_logits(logits: Tensor, real: Tensor) -> PassageRanking:
+    """beta = sigmoid(logits)."""
+    return PassageRanking(logits.masked_fill(~real, NEVER), functional.logsigmoid(logits))
 
 
-def from_labels(relevant: Tensor, real: Tensor) -> Ranking:
+def from_labels(relevant: Tensor, real: Tensor) -> PassageRanking:
     """beta = the labels themselves; where none is relevant, all count alike, since nothing may be divided by 0."""
     relevant = relevant.bool() & real
     chosen = relevant | ~relevant.any(dim=1, keepdim=True)
     log_beta = torch.zeros(chosen.shape, device=chosen.device).masked_fill(~chosen, NEVER)
-    return Ranking(relevant.float().masked_fill(~real, NEVER), log_beta)
+    return PassageRanking(relevant.float().masked_fill(~real, NEVER), log_beta)
 
 
-def all_alike(real: Tensor) -> Ranking:
+def all_alike(real: Tensor) -> PassageRanking:
     """beta = 1 (no ranker)."""
     alike = torch.zeros(real.shape, device=real.device)
-    return Ranking(alike.masked_fill(~real, NEVER), alike)
+    return PassageRanking(alike.masked_fill(~real, NEVER), alike)
 
 
 class LinearClassifier(nn.Module):

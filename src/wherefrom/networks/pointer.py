@@ -21,7 +21,7 @@ from wherefrom.networks.encoder import NEVER
 from wherefrom.networks.layers import CopyAttention, CopyKind
 
 
-class Source(NamedTuple):
+class CopySource(NamedTuple):
     """A sequence that the decoder looks at and copies from."""
 
     states: Tensor  # (batch, places, width)
@@ -31,16 +31,16 @@ class Source(NamedTuple):
     place: Tensor  # (batch, places): where the token stood in what was given, K passages of length L counted through
 
     @classmethod
-    def plain(cls, states: Tensor, tokens: Tensor, mask: Tensor) -> Source:
+    def plain(cls, states: Tensor, tokens: Tensor, mask: Tensor) -> CopySource:
         """A sequence without passages: nothing weighs more, all stands where it stood."""
         place = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
         return cls(states, tokens, mask, torch.zeros_like(tokens, dtype=torch.float32), place)
 
-    def rows(self, index: Tensor) -> Source:
+    def rows(self, index: Tensor) -> CopySource:
         """These rows of the batch, in this order."""
-        return Source(*(part.index_select(0, index) for part in self))
+        return CopySource(*(part.index_select(0, index) for part in self))
 
-    def packed(self) -> Source:
+    def packed(self) -> CopySource:
         """Without its masked places, as far as the fullest row allows.
 
         Several passages padded to one length leave many empty places, which every step would look at.
@@ -48,7 +48,7 @@ class Source(NamedTuple):
         fullest = max(1, int(self.mask.sum(dim=1).max()))
         order = torch.argsort((~self.mask).int(), dim=1, stable=True)[:, :fullest]  # (batch, fullest)
         states = self.states.gather(1, order[..., None].expand(-1, -1, self.states.shape[-1]))
-        return Source(states, *(part.gather(1, order) for part in self[1:]))
+        return CopySource(states, *(part.gather(1, order) for part in self[1:]))
 
 
 class Mixture(NamedTuple):
@@ -74,7 +74,7 @@ class Shares(NamedTuple):
 
 
 class Support(nn.Module):
-    """The words that P^v may write: all of them, or the commonest and, if asked, those of the example's sources.
+    """The words that P^v may write: all of them, or the commonest and, with `input_words`, those of the sources.
 
     Masque: 5,000 common words and the input's. PREAST-QA: the whole fixed vocabulary. `never` are words without a
     place in an answer (padding, [UNK], [CLS], style tokens), which at best are copied.
@@ -115,16 +115,16 @@ class Support(nn.Module):
         """How many logits P^v has."""
         return len(self.listed)
 
-    def masked(self, logits: Tensor, sources: Sequence[Source]) -> Tensor:
+    def masked(self, logits: Tensor, sources: Sequence[CopySource]) -> Tensor:
         """NEVER at words outside the support: (batch, steps, rows)."""
         if self.sliced:
             return logits
         allowed = self.allowed[None]  # (1, words)
         if self.input_words:
-            found = torch.zeros(len(logits), self.words, dtype=torch.int, device=logits.device)
+            counts = torch.zeros(len(logits), self.words, dtype=torch.int, device=logits.device)
             for source in sources:
-                found = found.scatter_add(1, source.tokens, source.mask.int())
-            allowed = allowed | ((found > 0) & self.may_come_in)  # (batch, words)
+                counts = counts.scatter_add(1, source.tokens, source.mask.int())
+            allowed = allowed | ((counts > 0) & self.may_come_in)  # (batch, words)
         return logits.masked_fill(~allowed[:, None], NEVER)
 
     def spread(self, probability: Tensor) -> Tensor:
@@ -148,21 +148,21 @@ class PointerGenerator(nn.Module):
         self.copy = nn.ModuleList(CopyAttention(width, copy) for _ in range(sources))
         self.parts = nn.Linear((1 + sources) * width, 1 + sources)
 
-    def keys(self, sources: Sequence[Source]) -> tuple[Tensor, ...]:
+    def keys(self, sources: Sequence[CopySource]) -> tuple[Tensor, ...]:
         """What copying looks up, the same for every step: (batch, places, width) of each source."""
-        found: list[Tensor] = []
+        keys: list[Tensor] = []
         for attention, source in zip(self.copy, sources, strict=True):
             assert isinstance(attention, CopyAttention)
-            found.append(attention.keys(source.states))
-        return tuple(found)
+            keys.append(attention.keys(source.states))
+        return tuple(keys)
 
     def forward(
-        self, states: Tensor, sources: Sequence[Source], keys: Sequence[Tensor], table: Tensor | None = None
+        self, states: Tensor, sources: Sequence[CopySource], keys: Sequence[Tensor], table: Tensor | None = None
     ) -> Mixture:
         """states: (batch, steps, width); keys from `keys`; table: word embeddings (words, embedding), where tied."""
         return self.mixed(states, sources, keys, self._logits(states, sources, table))
 
-    def mixed(self, states: Tensor, sources: Sequence[Source], keys: Sequence[Tensor], logits: Tensor) -> Mixture:
+    def mixed(self, states: Tensor, sources: Sequence[CopySource], keys: Sequence[Tensor], logits: Tensor) -> Mixture:
         """The same with the logits of P^v given: (batch, steps, rows)."""
         copied: list[Tensor] = []
         contexts = [states]
@@ -175,7 +175,7 @@ class PointerGenerator(nn.Module):
         parts = parts.masked_fill(torch.stack(empty, dim=-1)[:, None], NEVER)  # nothing is copied from an empty source
         return Mixture(logits, tuple(copied), torch.log_softmax(parts, dim=-1))
 
-    def _logits(self, states: Tensor, sources: Sequence[Source], table: Tensor | None) -> Tensor:
+    def _logits(self, states: Tensor, sources: Sequence[CopySource], table: Tensor | None) -> Tensor:
         logits = functional.linear(self.inner(states), self.rows(table))
         return self.support.masked(logits.float(), sources)
 
@@ -186,12 +186,12 @@ class PointerGenerator(nn.Module):
         assert table is not None, "tied output needs the word embeddings"
         return table[self.support.listed] if self.support.sliced else table
 
-    def step(self, mixture: Mixture, sources: Sequence[Source]) -> Step:
+    def step(self, mixture: Mixture, sources: Sequence[CopySource]) -> Step:
         """The probabilities of a mixture of one step."""
         step = self.step_rows(mixture, sources)
         return step._replace(vocabulary=self.support.spread(step.vocabulary))
 
-    def step_rows(self, mixture: Mixture, sources: Sequence[Source]) -> Step:
+    def step_rows(self, mixture: Mixture, sources: Sequence[CopySource]) -> Step:
         """The same with the vocabulary's part by rows, `Support.listed`: (batch, rows)."""
         parts = mixture.parts[:, 0].exp()  # (batch, 1 + sources)
         copied = tuple(
@@ -201,7 +201,7 @@ class PointerGenerator(nn.Module):
         return Step(parts[:, :1] * torch.softmax(mixture.vocabulary[:, 0], dim=-1), copied)
 
     def target_log_probability(
-        self, mixture: Mixture, sources: Sequence[Source], target: Tensor
+        self, mixture: Mixture, sources: Sequence[CopySource], target: Tensor
     ) -> tuple[Tensor, Tensor]:
         """log P of the target tokens, and which of them can be written at all: (batch, steps) both.
 
@@ -210,13 +210,13 @@ class PointerGenerator(nn.Module):
         row = self.support.row_of[target]  # (batch, steps)
         logit = mixture.vocabulary.gather(-1, row.clamp(min=0)[..., None]).squeeze(-1)
         written = torch.where(row >= 0, logit - torch.logsumexp(mixture.vocabulary, dim=-1), NEVER)
-        found = [written]
+        by_source = [written]
         known = self.support.allowed[target]
         for alpha, source in zip(mixture.copied, sources, strict=True):
             same = (target[:, :, None] == source.tokens[:, None]) & source.mask[:, None]  # (batch, steps, places)
-            found.append(torch.logsumexp(alpha.masked_fill(~same, NEVER), dim=-1))
+            by_source.append(torch.logsumexp(alpha.masked_fill(~same, NEVER), dim=-1))
             known = known | same.any(dim=-1)
-        return torch.logsumexp(mixture.parts + torch.stack(found, dim=-1), dim=-1), known
+        return torch.logsumexp(mixture.parts + torch.stack(by_source, dim=-1), dim=-1), known
 
 
 def combined_attention(logits: Tensor, weight: Tensor, mask: Tensor) -> Tensor:
@@ -235,12 +235,12 @@ def generation_loss(log_probability: Tensor, known: Tensor, mask: Tensor, answer
     none. log_probability, known, mask: (batch, steps); answerable: (batch,).
     """
     counts = known & mask & answerable.bool()[:, None]
-    told = torch.where(counts, log_probability, 0.0).sum(dim=1)
+    total = torch.where(counts, log_probability, 0.0).sum(dim=1)
     tokens = counts.sum(dim=1)
-    return -(told / tokens.clamp(min=1)).sum() / (tokens > 0).sum().clamp(min=1)
+    return -(total / tokens.clamp(min=1)).sum() / (tokens > 0).sum().clamp(min=1)
 
 
-def dense(step: Step, sources: Sequence[Source]) -> Tensor:
+def dense(step: Step, sources: Sequence[CopySource]) -> Tensor:
     """P over the words: (batch, words)."""
     total = step.vocabulary
     for probability, source in zip(step.copied, sources, strict=True):
@@ -248,7 +248,7 @@ def dense(step: Step, sources: Sequence[Source]) -> Tensor:
     return total
 
 
-def shares(step: Step, sources: Sequence[Source], token: Tensor) -> Shares:
+def shares(step: Step, sources: Sequence[CopySource], token: Tensor) -> Shares:
     """What part of P(token) came from the vocabulary and from each place of each source; token: (batch,)."""
     written = step.vocabulary.gather(1, token[:, None]).squeeze(1)  # (batch,)
     copied = [

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from wherefrom.networks.pointer import Source, Step
+from wherefrom.networks.pointer import CopySource, Step
 
 
 class WholeWords:
@@ -24,7 +24,7 @@ class WholeWords:
         self._guarded = guarded
         self._continues = continues
 
-    def __call__(self, written: Tensor, step: Step, sources: Sequence[Source]) -> Step:
+    def __call__(self, written: Tensor, step: Step, sources: Sequence[CopySource]) -> Step:
         by_row = [
             self._allowed(written[row], [source.rows(_only(row, written)) for source in sources])
             for row in range(len(written))
@@ -36,7 +36,7 @@ class WholeWords:
             tuple(part * allowed for part, allowed in zip(step.copied, copied, strict=True)),
         )
 
-    def _allowed(self, written: Tensor, sources: Sequence[Source]) -> tuple[Tensor, list[Tensor]]:
+    def _allowed(self, written: Tensor, sources: Sequence[CopySource]) -> tuple[Tensor, list[Tensor]]:
         """What one row may write, (words,), and which places of each source it may copy, (places,)."""
         word = self._word(written)
         started = bool(self._guarded[word].any())  # a guarded word is under way
@@ -63,7 +63,7 @@ def _only(row: int, like: Tensor) -> Tensor:
     return torch.tensor([row], device=like.device)
 
 
-def _ends(source: Source, word: Tensor) -> Tensor:
+def _ends(source: CopySource, word: Tensor) -> Tensor:
     """The places where the source has these pieces, one after the other, the last of them there: (places,)."""
     tokens, mask = source.tokens[0], source.mask[0]
     if len(word) == 0:
@@ -74,7 +74,7 @@ def _ends(source: Source, word: Tensor) -> Tensor:
     return ends
 
 
-def _next(source: Source, places: Tensor) -> Tensor:
+def _next(source: CopySource, places: Tensor) -> Tensor:
     """The places right after these, if they belong to the same text."""
     place, mask = source.place[0], source.mask[0]
     follows = functional.pad(place[1:] == place[:-1] + 1, (1, 0), value=False)

@@ -1,141 +1,111 @@
-"""What an exported writer is worth alone, apart from the reader: told the gold answer, asked shortly, told of stories.
+"""What an exported writer is worth alone, apart from the reader: given the gold answer, asked shortly, about stories.
 
-    python -m wherefrom.systems.writer.measure WEIGHTS MATERIAL.safetensors OUT.json [--most N] [--passages K]
-
-`told`: sentences of unseen articles, given the gold short answer. `short`: ten passages, no answer given. `narrative`:
+`given`: sentences of unseen articles, with the gold short answer. `short`: ten passages, no answer given. `narrative`:
 NarrativeQA's validation stories in their own style. As shipped: 8 bits, onnxruntime, on the CPU.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wherefrom.durable import write_text
-from wherefrom.origin import commit_of, file_hash
+from wherefrom.evaluate.texts import ReferenceTexts, passages_beside, text_scores, texts_beside, validation_texts
 from wherefrom.runtime.search import SearchSettings
 from wherefrom.runtime.weights import Weights
 from wherefrom.runtime.writer import Short, WriterSession, WritingTask
-from wherefrom.systems.writer.corpus import passages_beside, texts_beside
-from wherefrom.systems.writer.material import NARRATIVEQA, TEN_PASSAGES, Material, load
-from wherefrom.systems.writer.texts import Line, text_scores, told
+from wherefrom.systems.writer.settings import WriterMeasure
+from wherefrom.train.material import evenly_spread
 from wherefrom.train.progress import paced
+from wherefrom.train.stages import Say
+from wherefrom.train.writing.material import WritingMaterial, load
 from wherefrom.types import Passage, joined
 from wherefrom.write.marks import WrittenStyle
 from wherefrom.write.masque import words_of
 
 _TOGETHER = 8  # questions written for at a time
 
+Tasks = Sequence[tuple[int, WritingTask]]  # by number of example
+
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """The validation examples as texts."""
+class ValidationTasks:
+    """The validation examples as texts to write from."""
 
-    material: Material
-    texts: dict[int, Line]
+    material: WritingMaterial
+    texts: dict[int, ReferenceTexts]
     passages: dict[int, Passage]
 
     @classmethod
-    def of(cls, material: Path) -> Shown:
-        found: dict[int, Passage] = {}
+    def of(cls, material: Path) -> ValidationTasks:
         with gzip.open(passages_beside(material), "rt", encoding="utf-8") as lines:
-            for row in map(json.loads, lines):
-                found[row["passage"]] = Passage(row["id"], row["id"], row["text"], 0, len(row["text"]), row["title"])
-        return cls(load(material), told(texts_beside(material)), found)
+            passages = {
+                row["passage"]: Passage(row["id"], row["id"], row["text"], 0, len(row["text"]), row["title"])
+                for row in map(json.loads, lines)
+            }
+        return cls(load(material), validation_texts(texts_beside(material)), passages)
 
-    def told(self, passages: int) -> Iterator[tuple[int, WritingTask]]:
+    def given(self, most_passages: int) -> Iterator[tuple[int, WritingTask]]:
         """Sentences to be made of gold answers; the gold passage comes first, as a good ranker has it."""
-        for example, line in self._of(TEN_PASSAGES):
+        for example, texts in self._of("ten-passages"):
             gold = self.passages.get(int(self.material["gold"][example]))
-            answer = line["answers"][0]
-            if not line["sentences"] or gold is None or answer not in gold.text:
+            if not texts.sentences or gold is None or texts.answers[0] not in gold.text:
                 continue
             others = [passage for passage in self._given(example) if passage is not gold]
-            at = gold.text.index(answer)
-            yield (
-                example,
-                WritingTask(line["question"], (gold, *others[: passages - 1]), Short(0, at, at + len(answer))),
-            )
+            at = gold.text.index(texts.answers[0])
+            short = Short(0, at, at + len(texts.answers[0]))
+            yield example, WritingTask(texts.question, (gold, *others[: most_passages - 1]), short)
 
     def short(self) -> Iterator[tuple[int, WritingTask]]:
-        for example, line in self._of(TEN_PASSAGES):
+        for example, texts in self._of("ten-passages"):
             if self.material["answerable"][example]:
-                yield example, WritingTask(line["question"], tuple(self._given(example)))
+                yield example, WritingTask(texts.question, tuple(self._given(example)))
 
     def narrative(self) -> Iterator[tuple[int, WritingTask]]:
-        for example, line in self._of(NARRATIVEQA):
-            yield example, WritingTask(line["question"], tuple(self._given(example)))
+        for example, texts in self._of("narrativeqa"):
+            yield example, WritingTask(texts.question, tuple(self._given(example)))
 
-    def _of(self, source: int) -> Iterator[tuple[int, Line]]:
-        for example, line in self.texts.items():
-            if self.material["valid"][example] and self.material["source"][example] == source:
-                yield example, line
+    def _of(self, source: str) -> Iterator[tuple[int, ReferenceTexts]]:
+        wanted = self.material.of(source) & (self.material["valid"] == 1)
+        return ((example, texts) for example, texts in self.texts.items() if wanted[example])
 
     def _given(self, example: int) -> list[Passage]:
         numbers = self.material["passages"][example].tolist()
         return [self.passages[number] for number in numbers if number in self.passages]
 
 
-def written(
-    session: WriterSession,
-    asked: Sequence[tuple[int, WritingTask]],
-    style: WrittenStyle,
-    report: Callable[[int, int], None],
-) -> dict[int, str]:
-    """What the network says to each example, greedily."""
-    said: dict[int, str] = {}
-    report(0, len(asked))
-    for begin in range(0, len(asked), _TOGETHER):
-        some = asked[begin : begin + _TOGETHER]
-        found = session.write([task for _, task in some], style, SearchSettings())
-        for (example, task), answers in zip(some, found, strict=True):
-            words = words_of(answers.written[0], answers.places, task, style, session)
-            said[example] = joined(words)
-        report(len(said), len(asked))
-    return said
-
-
-def measure(weights: Path, material: Path, most: int, passages: int, say: Callable[[str], None]) -> dict[str, Any]:
+def alone(weights: Path, material: Path, settings: WriterMeasure, say: Say) -> dict[str, dict[str, Any]]:
     """All three, on at most so many examples each, evenly spread."""
-    shown, session = Shown.of(material), WriterSession(Weights(weights), threads=2)
-    kinds: dict[str, tuple[list[tuple[int, WritingTask]], WrittenStyle]] = {
-        "told": (list(shown.told(passages)), "sentence"),
-        "short": (list(shown.short()), "short"),
-        "narrative": (list(shown.narrative()), "narrative"),
+    validation, session = ValidationTasks.of(material), WriterSession(Weights(weights), threads=settings.threads)
+    kinds: dict[str, tuple[Tasks, WrittenStyle]] = {
+        "given": (list(validation.given(settings.passages)), "sentence"),
+        "short": (list(validation.short()), "short"),
+        "narrative": (list(validation.narrative()), "narrative"),
     }
-    found: dict[str, Any] = {}
-    for name, (asked, style) in kinds.items():
-        if not asked:  # a material without stories, say
+    figures: dict[str, dict[str, Any]] = {}
+    for name, (tasks, style) in kinds.items():
+        if not tasks:  # a material without stories, say
             continue
-        count = min(most or len(asked), len(asked))
-        spread = [asked[place * len(asked) // count] for place in range(count)]
-        scores = text_scores(name, written(session, spread, style, paced(name, say)), shown.texts)
-        found[name] = {key: value for key, value in scores.items() if key not in ("each", "said")}
-    return found
+        chosen = [tasks[place] for place in evenly_spread(range(len(tasks)), settings.most or len(tasks))]
+        scores = text_scores(name, written(session, chosen, style, paced(name, say)), validation.texts)
+        figures[name] = {"examples": scores.examples, **scores.metrics, "words": scores.lengths["all"]}
+        say(f"measure: {name}: " + ", ".join(f"{key} {value:.2f}" for key, value in scores.metrics.items()))
+    return figures
 
 
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("weights", type=Path)
-    parser.add_argument("material", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--most", type=int, default=0, help="examples of each kind; 0: all")
-    parser.add_argument("--passages", type=int, default=3, help="that a sentence is written from")
-    given = parser.parse_args(arguments)
-    commit, changed = commit_of()
-    files = {file.name: file_hash(file) for file in sorted(given.weights.iterdir()) if file.suffix in (".onnx", ".npy")}
-    found = measure(given.weights, given.material, given.most, given.passages, print)
-    about = {"commit": commit, "uncommitted_changes": changed, "weights": files, "material": file_hash(given.material)}
-    write_text(given.out, json.dumps({**found, "run": about}, indent=1) + "\n")
-    for name, scores in found.items():
-        print(name, {key: round(value, 2) for key, value in scores.items() if isinstance(value, int | float)})
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def written(
+    session: WriterSession, tasks: Tasks, style: WrittenStyle, report: Callable[[int, int], None]
+) -> dict[int, str]:
+    """What the network writes about each example, greedily."""
+    texts: dict[int, str] = {}
+    report(0, len(tasks))
+    for begin in range(0, len(tasks), _TOGETHER):
+        some = tasks[begin : begin + _TOGETHER]
+        answers = session.write([task for _, task in some], style, SearchSettings())
+        for (example, task), answer in zip(some, answers, strict=True):
+            texts[example] = joined(words_of(answer.written[0], answer.places, task, style, session))
+        report(len(texts), len(tasks))
+    return texts

@@ -1,290 +1,215 @@
 """Makes the writer from the datasets: material, vocabulary, style transfer, synthetic sentences, writer, weights.
 
-    OUT/ten-passages/            the ten-passage set, unless another folder is named
-    OUT/writer.safetensors       the material: questions, passages, answers and sentences as tokens
-    OUT/common.json              what the vocabulary may write, the most needed first
-    OUT/transfer/                style transfer: told a short answer, it writes the sentence
-    OUT/synthetic.safetensors    a sentence for every training question that has none
-    OUT/writer/                  the writer's training
-    OUT/weights/                 the result: a folder for `runtime.writer`
-
-Every stage leaves its result whole or not at all and is skipped when it is there; trainings go on where they were
-interrupted. A stage does not notice that an earlier one was made anew: remove what should be made again.
+OUT/ten-passages/            the ten-passage set, unless another folder is named
+OUT/pretrained/              the encoder that training starts from, unless another folder is named
+OUT/material/                writer.safetensors: questions, passages, answers and sentences as tokens; texts beside it
+OUT/common.json              what the vocabulary may write, the most needed first
+OUT/transfer/                style transfer: given a short answer, it writes the sentence
+OUT/synthetic.safetensors    a sentence for every training question that has none
+OUT/writer/                  the writer's training
+OUT/weights/                 the result: a folder for `runtime.writer`
+OUT/report.json              how much of what is to be written can be copied
+OUT/measured.json            what the result is worth alone
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
 
-import torch
-
-from wherefrom.config import read_toml, updated
-from wherefrom.durable import write_text, write_whole
-from wherefrom.networks.masque import MasqueSettings, joint
-from wherefrom.systems.writer import vocabulary as writer_vocabulary
-from wherefrom.systems.writer.batches import WriterBatchSettings
-from wherefrom.systems.writer.corpus import prepare, texts_beside
-from wherefrom.systems.writer.material import PARAQA, VANILLA, VQUANDA, load, save_synthetic, with_synthetic
-from wherefrom.systems.writer.task import WriterTask, WriterTaskSettings, synthesise, word_settings, worth_keeping
+from wherefrom.durable import write_text
+from wherefrom.origin import file_hash
+from wherefrom.systems.writer.about import Inputs
+from wherefrom.systems.writer.settings import WriterSettings, WriterTraining
+from wherefrom.systems.writer.task import WriterTask
 from wherefrom.train import pretrained
-from wherefrom.train.loop import MODEL, PROVENANCE, fit, trained
-from wherefrom.train.making import BuildTenPassages, needed, put_in_place, read_json, run_stages, ten_passages
+from wherefrom.train.encoders import STUDENT, Encoders, Fetch
+from wherefrom.train.loop import MODEL, trained
 from wherefrom.train.progress import paced
-from wherefrom.train.settings import LoopSettings
+from wherefrom.train.stages import Facts, Say, Stage, needed, training, write_json
+from wherefrom.train.ten_passages import NOTE, ten_passages
+from wherefrom.train.writing.material import load, with_synthetic
+from wherefrom.train.writing.synthesis import save_sentences
 
-_Item = TypeVar("_Item")
-Stage = Literal["material", "vocabulary", "transfer", "augment", "writer", "export"]
-STAGES: tuple[Stage, ...] = get_args(Stage)
-DEFAULT = Path(__file__).parent / "recipes" / "writer.toml"  # of the writer that comes with wherefrom
-
-_NETWORK = joint(
-    answer_source=True, decoder_layers=5, vocabulary=6000, words=word_settings(WriterBatchSettings().marks)
-)
-# Their sentences are made of knowledge graphs and all alike: fewer of them leave more for those people wrote.
-_SHARES = {VANILLA: 0.4, VQUANDA: 0.5, PARAQA: 0.5}
-_LOOP = LoopSettings(
-    seed=1,
-    precision="bf16",
-    learning_rate=5e-4,
-    group_rates={"reader.": 1.5e-4},
-    warmup=0.06,
-    decay="cosine",
-    report_every=100,
-    checkpoint_every=1000,
-    evaluate_first=False,
-)
+DEFAULTS = WriterSettings()
+MATERIAL = "writer.safetensors"
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingSettings:
-    """One of the two trainings: how it is fitted, and what it sees."""
-
-    loop: LoopSettings
-    task: WriterTaskSettings
-
-
-@dataclass(frozen=True, slots=True)
-class WriterSettings:
-    """All of it; one network for both trainings, since style transfer is the writer's simpler half."""
-
-    transfer: TrainingSettings = field(
-        default_factory=lambda: TrainingSettings(
-            replace(_LOOP, steps=550, evaluate_every=550),
-            WriterTaskSettings(
-                WriterBatchSettings(quota=None, styles="every", shares=_SHARES),
-                passages=False,
-                triples=1.0,
-                told=1.0,
-                valid_short=0,
-                valid_sentences=640,
-            ),
-        )
-    )
-    writer: TrainingSettings = field(
-        default_factory=lambda: TrainingSettings(
-            replace(_LOOP, steps=3500, evaluate_every=3500),
-            WriterTaskSettings(
-                WriterBatchSettings(
-                    passages=5, tokens=51_200, styles="every", quota=None, removed=0.15, shares=_SHARES, max_tokens=232
-                ),
-                triples=1.0,
-                told=0.8,
-                valid_narrative=160,
-            ),
-        )
-    )
-    synthesis_tokens: int = 65_536  # of a microbatch of sentences to be made
+def stages(
+    settings: WriterSettings, inputs: Inputs, out: Path, say: Say, fetch: Fetch = pretrained.fetch
+) -> list[Stage]:
+    """From the datasets to weights and figures; `fetch` gets the pretrained encoder."""
+    return _Making(settings, inputs, out, say, fetch).stages()
 
 
-def writer_settings(toml: Path = DEFAULT) -> WriterSettings:
-    """The settings in a TOML file; a name that is not a setting is an error that says what was meant."""
-    return updated(WriterSettings(), read_toml(toml), str(toml))
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where everything lies."""
-
-    data: Path  # the folder of datasets
-    out: Path
-    ten_passages: Path
-    pretrained: Path
-    reader: Path | None = None  # a trained reader's weights to start from; none: MiniLM as it was published
-
-    @property
-    def material(self) -> Path:
-        return self.out / "writer.safetensors"
-
-    @property
-    def common(self) -> Path:
-        return self.out / "common.json"
-
-    @property
-    def transfer(self) -> Path:
-        return self.out / "transfer"
-
-    @property
-    def synthetic(self) -> Path:
-        return self.out / "synthetic.safetensors"
-
-    @property
-    def writer(self) -> Path:
-        return self.out / "writer"
-
-    @property
-    def weights(self) -> Path:
-        return self.out / "weights"
-
-
-class WriterMaker:
+class _Making:
     """One writer under way: a method a stage."""
 
-    def __init__(
-        self,
-        settings: WriterSettings,
-        places: Places,
-        build_ten_passages: BuildTenPassages,
-        device: str = "cpu",
-        say: Callable[[str], None] = print,
-        fetch: Callable[[str, Path], Path] = pretrained.fetch,
-        network: MasqueSettings = _NETWORK,
-    ) -> None:
-        self._settings, self._places, self._device, self._say = settings, places, device, say
-        self._build_ten_passages, self._fetch, self._network = build_ten_passages, fetch, network
+    def __init__(self, settings: WriterSettings, inputs: Inputs, out: Path, say: Say, fetch: Fetch) -> None:
+        self._settings, self._inputs, self._out, self._say = settings, inputs, out, say
+        self._encoders = Encoders(inputs.pretrained or out / "pretrained", fetch)
+        self._ten_passages = inputs.ten_passages or out / "ten-passages"
+        self._material = out / "material" / MATERIAL
+        self._common = out / "common.json"
+        self._synthetic = out / "synthetic.safetensors"
 
-    def make(self, stages: Sequence[Stage] = STAGES) -> None:
-        """Run stages, in their order."""
-        made: dict[Stage, Callable[[], None]] = {
-            "material": self.material,
-            "vocabulary": self.vocabulary,
-            "transfer": self.transfer,
-            "augment": self.augment,
-            "writer": self.writer,
-            "export": self.export,
-        }
-        run_stages(made, stages, self._places.out)
+    def stages(self) -> list[Stage]:
+        return [
+            ten_passages(self._ten_passages, self._inputs.data, self._say),
+            self._collect(),
+            self._count_words(),
+            self._train("transfer", self._settings.transfer, augmented=False),
+            self._augment(),
+            self._train("writer", self._settings.writer, augmented=True),
+            self._export(),
+            self._report(),
+            self._measure(),
+        ]
 
-    # Stages.
+    def _collect(self) -> Stage:
+        """Questions, passages, answers and sentences as tokens."""
 
-    def material(self) -> None:
-        """Questions, passages, answers and sentences as tokens; the ten-passage set too, if it is not there."""
-        places = self._places
-        if places.material.exists():
-            self._say("material: already made")
-            return
-        ten_passages(self._build_ten_passages, places.data, places.ten_passages, self._say)
-        places.out.mkdir(parents=True, exist_ok=True)
-        counts = prepare(
-            places.data,
-            places.ten_passages,
-            self._tokenizer(),
-            places.material,
-            lambda line: self._say(f"material: {line}"),
-        )
-        self._say("material: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
+        def made_of() -> Facts:
+            from wherefrom.train.writing.corpus import data_files
 
-    def vocabulary(self) -> None:
+            files = data_files(self._inputs.data)
+            return {
+                "data": {f"{file.parent.name}/{file.name}": file_hash(file) for file in files},
+                "ten_passages": file_hash(needed(self._ten_passages / NOTE, "ten-passages")),
+                "tokenizer": file_hash(self._tokenizer()),
+            }
+
+        def make(path: Path) -> Facts:
+            from wherefrom.train.writing.corpus import prepare
+
+            tokenizer = self._tokenizer()
+            return prepare(self._inputs.data, self._ten_passages, tokenizer, path / MATERIAL, self._sayer("material"))
+
+        return Stage("material", self._material.parent, made_of, make)
+
+    def _count_words(self) -> Stage:
         """The words that are written without being copied."""
-        places = self._places
-        if places.common.exists():
-            self._say("vocabulary: already made")
-            return
-        order = writer_vocabulary.made(needed(places.material, "material"), places.data, self._tokenizer())
-        write_text(places.common, json.dumps(order))
-        self._say(f"vocabulary: {self._network.vocabulary:,} words of {len(order):,} may be written uncopied")
 
-    def transfer(self) -> None:
-        """Sentences from short answers: the writer's network, without its passages."""
-        self._train("transfer", self._places.transfer, self._settings.transfer, None)
+        def made_of() -> Facts:
+            return {**self._learnt_from(), "tokenizer": file_hash(self._tokenizer())}
 
-    def augment(self) -> None:
-        """A sentence for every training question that has none; kept if it ends and holds its answer."""
-        places = self._places
-        if places.synthetic.exists():
-            self._say("augment: already made")
-            return
-        needed(places.transfer / MODEL, "transfer")
-        large = replace(self._settings.transfer.task, triple_tokens=self._settings.synthesis_tokens)
-        task = self._task(replace(self._settings.transfer, task=large), None)
-        total = len(task.transfer.to_synthesise())
-        report = paced("augment", self._say)
-        made = synthesise(task, trained(task, places.transfer, self._device))
-        with torch.autocast(torch.device(self._device).type, torch.bfloat16, enabled=self._device != "cpu"):
-            examples, kept, _ = worth_keeping(_counted(made, lambda done: report(done, total)), task.material)
-        write_whole(places.synthetic, lambda path: save_synthetic(path, examples, kept))
-        self._say(f"augment: {total:,} sentences written, {len(kept):,} kept: they end and hold their answer")
+        def make(path: Path) -> Facts:
+            from wherefrom.train.writing.vocabulary import vocabulary_order
 
-    def writer(self) -> None:
-        """All styles, from several passages."""
-        synthetic = needed(self._places.synthetic, "augment")
-        self._train("writer", self._places.writer, self._settings.writer, synthetic)
+            tokenizer, say = self._tokenizer(), self._sayer("vocabulary")
+            order = vocabulary_order(self._material, self._inputs.data, tokenizer, say)
+            write_text(path, json.dumps(order))
+            return {"words": len(order), "written": self._settings.network.vocabulary}
 
-    def export(self) -> None:
+        return Stage("vocabulary", self._common, made_of, make)
+
+    def _train(self, name: str, settings: WriterTraining, augmented: bool) -> Stage:
+        """Sentences from short answers, without passages; or all styles, from several passages."""
+
+        def made_of() -> Facts:
+            reader = self._inputs.reader
+            return {
+                **self._learnt_from(),
+                "common": file_hash(needed(self._common, "vocabulary")),
+                **({"synthetic": file_hash(needed(self._synthetic, "augment"))} if augmented else {}),
+                "start": pretrained.INPUTS[STUDENT].sha256[MODEL] if reader is None else file_hash(reader),
+                "network": asdict(self._settings.network),
+                "task": asdict(settings.task),
+            }
+
+        def task() -> WriterTask:
+            return self._task(settings, augmented)
+
+        beside = {"settings.json": asdict(self._settings.network)}
+        return training(name, self._out / name, task, settings.loop, made_of, self._inputs.device, self._say, beside)
+
+    def _augment(self) -> Stage:
+        """A sentence for every training question that has none; saved if it ends and holds its answer."""
+        folder, tokens = self._out / "transfer", self._settings.synthesis_tokens
+
+        def made_of() -> Facts:
+            return {"transfer": file_hash(needed(folder / MODEL, "transfer")), **self._learnt_from()}
+
+        def make(path: Path) -> Facts:
+            settings = self._settings.transfer
+            task = self._task(replace(settings, task=replace(settings.task, triple_tokens=tokens)), augmented=False)
+            network = trained(task, folder, self._inputs.device)
+            return save_sentences(path, task, network, network.words, paced("augment", self._say))
+
+        return Stage("augment", self._synthetic, made_of, make)
+
+    def _export(self) -> Stage:
         """The writer as graphs for run time, in 8 bits."""
-        from tokenizers import Tokenizer
+        folder, settings, batch = self._out / "writer", self._settings.export, self._settings.writer.task.batch
 
-        from wherefrom.systems.writer.export import WriterExport, export_writer, safe_words, texts_in
+        def made_of() -> Facts:
+            weights = file_hash(needed(folder / MODEL, "writer"))
+            return {"writer": weights, **self._learnt_from(), **asdict(settings)}
 
-        places = self._places
-        task = self._task(self._settings.writer, needed(places.synthetic, "augment"))
-        needed(places.writer / MODEL, "writer")
-        network = trained(task, places.writer)
-        safe = safe_words(Tokenizer.from_file(str(self._tokenizer())), texts_in(texts_beside(places.material)))
-        provenance: dict[str, Any] = {
-            "model": "writer",
-            "writer": read_json(places.writer / PROVENANCE),
-            "transfer": read_json(places.transfer / PROVENANCE),
-        }
-        with put_in_place(places.weights) as fresh:
-            batch = self._settings.writer.task.batch
-            export_writer(
-                network,
-                self._tokenizer(),
-                safe,
-                fresh,
-                provenance,
-                WriterExport(max_tokens=batch.max_tokens, max_question=batch.max_question),
-            )
-        self._say(f"export: {places.weights}")
+        def make(path: Path) -> Facts:
+            from tokenizers import Tokenizer
+
+            from wherefrom.evaluate.texts import texts_beside
+            from wherefrom.systems.writer.export import export_writer, safe_words, texts_in
+
+            plain = replace(self._settings.writer, task=replace(self._settings.writer.task, fused=False))
+            network = trained(self._task(plain, augmented=True), folder)
+            tokenizer = Tokenizer.from_file(str(self._tokenizer()))
+            safe = safe_words(tokenizer, texts_in(texts_beside(self._material)))
+            export_writer(network, batch, self._tokenizer(), safe, path, settings)
+            return {"parameters": sum(part.numel() for part in network.parameters()), "safe_words": len(safe)}
+
+        return Stage("export", self._out / "weights", made_of, make, weights=True)
+
+    def _report(self) -> Stage:
+        """How much of what is to be written can be copied."""
+
+        def make(path: Path) -> None:
+            from wherefrom.evaluate.texts import texts_beside
+            from wherefrom.train.writing.report import alignment
+
+            write_json(path, alignment(load(needed(self._material, "material")), texts_beside(self._material)))
+
+        return Stage("report", self._out / "report.json", self._learnt_from, make, extra=True)
+
+    def _measure(self) -> Stage:
+        """What the exported writer is worth alone."""
+        weights, settings = self._out / "weights", self._settings.measure
+
+        def made_of() -> Facts:
+            graph = file_hash(needed(weights / "step.onnx", "export"))
+            return {"step": graph, **self._learnt_from(), **asdict(settings)}
+
+        def make(path: Path) -> Facts:
+            from wherefrom.systems.writer.measure import alone
+
+            figures = alone(weights, self._material, settings, self._say)
+            write_json(path, figures)
+            return {name: scores["rouge_l"] for name, scores in figures.items()}
+
+        return Stage("measure", self._out / "measured.json", made_of, make, extra=True)
 
     # Inside.
 
-    def _train(self, stage: Stage, folder: Path, settings: TrainingSettings, synthetic: Path | None) -> None:
-        if read_json(folder / PROVENANCE).get("finished") and (folder / MODEL).exists():
-            self._say(f"{stage}: already trained")
-            return
-        task = self._task(settings, synthetic)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / "settings.json", json.dumps(asdict(task.network), indent=1) + "\n")
-        torch.set_float32_matmul_precision("high")
-        torch.backends.cuda.enable_cudnn_sdp(False)  # see writer_run
-        self._say(f"{stage}: training in {folder} on {self._device}")
-        for progress in fit(task, settings.loop, folder, self._device):
-            self._say(str(progress))
+    def _learnt_from(self) -> Facts:
+        return {"material": file_hash(needed(self._material, "material"))}
 
-    def _task(self, settings: TrainingSettings, synthetic: Path | None) -> WriterTask:
-        places = self._places
-        material = load(needed(places.material, "material"))
-        common = json.loads(needed(places.common, "vocabulary").read_text(encoding="utf-8"))
-        start = places.reader or self._fetch("minilm", places.pretrained) / "model.safetensors"
+    def _task(self, settings: WriterTraining, augmented: bool) -> WriterTask:
+        material = load(needed(self._material, "material"))
+        if augmented:
+            material = with_synthetic(material, needed(self._synthetic, "augment"))
         return WriterTask(
-            with_synthetic(material, synthetic) if synthetic else material,
-            self._network,
+            material,
+            self._settings.network,
             settings.task,
-            common,
-            start,
-            data={"synthetic": synthetic} if synthetic else None,
+            json.loads(needed(self._common, "vocabulary").read_text(encoding="utf-8")),
+            self._inputs.reader or self._encoders.of(STUDENT) / MODEL,
+            {"synthetic": self._synthetic} if augmented else None,
         )
 
+    def _sayer(self, stage: str) -> Say:
+        return lambda line: self._say(f"{stage}: {line}")
+
     def _tokenizer(self) -> Path:
-        return self._fetch("minilm", self._places.pretrained) / "tokenizer.json"
-
-
-def _counted(items: Iterable[_Item], report: Callable[[int], None]) -> Iterator[_Item]:
-    for done, item in enumerate(items, start=1):
-        yield item
-        report(done)
+        return self._encoders.of(STUDENT) / "tokenizer.json"
