@@ -13,10 +13,11 @@ from pathlib import Path
 import httpx
 import psutil
 
+from effort import times
 from server.conftest import serving
 from wherefrom import Library
 
-KILLS = 3
+KILLS = times(2, 9)
 
 
 def line_of(process: psutil.Process) -> str:
