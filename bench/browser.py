@@ -1,4 +1,4 @@
-"""A headless Chromium for tests of the page and for its bench: the one at hand, else one that Playwright fetches."""
+"""A headless Chromium for tests of the page and for its bench: one at hand, else one that Playwright fetches."""
 
 from __future__ import annotations
 
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_USUAL = (  # where it is installed without being on the path
+    "/snap/bin/chromium",
+    "/usr/lib/chromium/chromium",
+    "/usr/lib/chromium-browser/chromium-browser",
+    "/opt/google/chrome/chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+)
+# Below the folder of Playwright's browsers, those that another version of it has fetched.
+_FETCHED = ("chromium_headless_shell-*/*/*headless*shell*", "chromium-*/chrome-*/chrome*", "chromium-*/*/*/MacOS/*")
 _FETCH_SECONDS = 180
 REMEDY = (
     "no Chromium was found, and Playwright could not fetch one: run `playwright install --with-deps chromium`, or "
@@ -49,12 +60,20 @@ def _executable(own: str) -> str | None:
         return named
     if _has_own(own):
         return None
-    for name in _NAMES:
-        if found := shutil.which(name):
-            return found
+    if found := next(_at_hand(Path(own).parents[2]), None):
+        return found
     if _fetched() and _has_own(own):
         return None
     raise NoBrowser(REMEDY)
+
+
+def _at_hand(fetched: Path) -> Iterator[str]:
+    """Programs that are installed, the likeliest first."""
+    yield from filter(None, map(shutil.which, _NAMES))
+    for pattern in _FETCHED:
+        files = sorted(fetched.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
+        yield from (str(path) for path in files if path.is_file() and os.access(path, os.X_OK))
+    yield from (place for place in _USUAL if Path(place).is_file())
 
 
 def _has_own(own: str) -> bool:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.measure import Peak
 
 from bench import measure
-from bench.measure import Peak
 
 
 def run_children_here(patch: pytest.MonkeyPatch) -> None:
