@@ -17,11 +17,11 @@ import pytest
 
 import wherefrom
 from effort import ALL
-from wherefrom.config import Settings
+from wherefrom import Library
 from wherefrom.lab import LabMissing, lab_file
 from wherefrom.papers import table
-from wherefrom.pipeline import build
 from wherefrom.runtime.weights import SHIPPED, Weights, WeightsError
+from wherefrom.types import Document
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling: pip install 'wherefrom[dev]'")
 
@@ -66,9 +66,11 @@ def packages(made_once: Callable[..., Path]) -> Built:
     return Built(wheel, lab)
 
 
-def test_the_wheel_is_small_and_holds_what_the_defaults_use(packages: Built) -> None:
+def test_the_wheel_is_small_and_holds_what_the_defaults_use(packages: Built, tmp_path: Path) -> None:
     assert packages.wheel.stat().st_size <= MOST_BYTES
-    used = {folder.name for folder in build(Settings(), None).weights}
+    with Library(tmp_path / "library") as library:
+        library.put([Document("note", "The boiler was serviced by Marta.")])
+        used = {folder.name for folder in library.pipeline().weights}
     assert used == {"reader", "writer", "yes-no"}
     assert packages.names(packages.wheel, "wherefrom/weights/") == used
     inside = set(zipfile.ZipFile(packages.wheel).namelist())
