@@ -65,3 +65,9 @@ docs: $(VENV)/.dev
 
 clean:
 	rm -rf $(VENV) $(DEMO)
+
+# The documentation as a site in site/; a link that leads nowhere is an error.
+.PHONY: site
+site: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

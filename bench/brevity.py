@@ -23,6 +23,7 @@ from bench import facts
 from bench.corpus import DataMissing
 from bench.report import Verdict
 from bench.running import count, exit_code, row
+from wherefrom.build import build
 from wherefrom.config import Settings, resolve
 from wherefrom.data import squad
 from wherefrom.data.examples import Example
@@ -32,7 +33,6 @@ from wherefrom.errors import WherefromError
 from wherefrom.evaluate.predict import resolved, weights_of
 from wherefrom.metrics.answers import exact_match, token_f1
 from wherefrom.origin import file_hash
-from wherefrom.pipeline import build
 from wherefrom.stages import Reader
 from wherefrom.train.progress import paced
 from wherefrom.types import Candidate, Hit

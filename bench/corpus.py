@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from bench.measure import sha256
 from wherefrom.config import IngestSettings, SplitSettings
 from wherefrom.errors import IngestError
-from wherefrom.ingest.formats import Failure, Record, read
+from wherefrom.ingest.formats import IngestFailure, Record, read
 from wherefrom.ingest.split import split
 from wherefrom.store.sqlite import passage_id
 
@@ -157,7 +157,7 @@ def _wikipedia(
 def _records(file: Path) -> Iterator[Record]:
     try:
         for outcome in read(file, IngestSettings()):
-            if isinstance(outcome, Failure):
+            if isinstance(outcome, IngestFailure):
                 raise DataMissing(f"{outcome.name} cannot be used: {outcome.reason}; fetch the file again")
             yield outcome
     except IngestError as error:

@@ -34,7 +34,7 @@ class Facts:
 def collect(packages: Sequence[str] = ("wherefrom", "tantivy", "bm25s", "PyStemmer", "numpy")) -> Facts:
     return Facts(
         commit=git("rev-parse", "HEAD") or "unknown",
-        uncommitted_changes=bool(git("status", "--porcelain", "--", "src", "bench", ":!bench/results")),
+        uncommitted_changes=bool(git("status", "--porcelain", "--", "src", "bench")),
         versions={name: metadata.version(name) for name in packages} | {"SQLite": sqlite3.sqlite_version},
         cpu=cpu(),
         cores=os.cpu_count() or 0,

@@ -27,7 +27,7 @@ from wherefrom.types import Document, Question
 SEED = 13
 FIT_ARTICLES = 80
 QUESTIONS = 4000
-RESULT = Path(__file__).parent / "results" / "lexical-judge.json"
+RESULT = Path(__file__).parent / "work" / "lexical-judge.json"
 
 
 @dataclass(frozen=True)

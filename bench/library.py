@@ -19,7 +19,6 @@ from bench.systems import SYSTEMS
 
 SYSTEM_NAMES = ("wherefrom", "tantivy", "bm25s", "fts5")
 WORK = ROOT / "bench" / "work"
-RESULTS = ROOT / "bench" / "results"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def measured() -> list[Verdict]:
         run = bench(plan, options.work)
-        write(options.out or RESULTS / f"library-{plan.passages}.md", markdown(run), as_json(run))
+        write(options.out or WORK / f"library-{plan.passages}.md", markdown(run), as_json(run))
         return verdicts(run)
 
     return exit_code(measured)
@@ -132,7 +131,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help=f"{TARGET_PASSAGES} passages, as the targets ask")
     parser.add_argument("--questions", type=count, default=plan.questions, help="(default %(default)s)")
     parser.add_argument("--k", type=count, default=plan.k, help="passages to find (default %(default)s)")
-    parser.add_argument("--out", type=Path, help="the Markdown file; JSON goes beside it (default bench/results)")
+    parser.add_argument("--out", type=Path, help="the Markdown file; JSON goes beside it (default bench/work)")
     parser.add_argument("--work", type=Path, default=WORK, help="where indexes are built (default bench/work)")
     options = parser.parse_args(arguments)
     if options.k < 10:

@@ -29,7 +29,7 @@ from wherefrom.metrics.rouge import RougeOptions, rouge, rouge_l_marco
 Found = TypeVar("Found")
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "bench" / "results"
+WORK = ROOT / "bench" / "work"
 PEERS = ("rouge-score", "pycocoevalcap", "sacrebleu", "nltk", "pytrec-eval-terrier")
 MOST_SECONDS = 60.0  # asked for: 100,000 answers with EM, F1, ROUGE-L and BLEU-1 to 4
 LEAST_RATIO = 5.0  # asked for: ROUGE-L beside rouge-score
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run = Run(
         date=datetime.now(UTC).date().isoformat(),
         commit=git("rev-parse", "HEAD") or "unknown",
-        uncommitted_changes=bool(git("status", "--porcelain", "--", "src", "bench", ":!bench/results")),
+        uncommitted_changes=bool(git("status", "--porcelain", "--", "src", "bench")),
         python=platform.python_version(),
         system=platform.system(),
         cpu=cpu(),
@@ -369,7 +369,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--answers", type=int, default=100_000, help="to score (default %(default)s)")
     parser.add_argument("--beside", type=int, default=10_000, help="of them for other packages (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the random texts (default %(default)s)")
-    parser.add_argument("--out", type=Path, default=RESULTS / "metrics.md", help="JSON goes beside it (default there)")
+    parser.add_argument("--out", type=Path, default=WORK / "metrics.md", help="JSON goes beside it (default there)")
     options = parser.parse_args(arguments)
     if options.answers < 1 or options.beside < 1:
         parser.error("--answers and --beside must be above 0")

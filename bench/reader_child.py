@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wherefrom import Library
     from wherefrom.networks.spans import ReaderNetwork
     from wherefrom.pipeline import Pipeline
-    from wherefrom.runtime.reader import ReaderSession, Reading
+    from wherefrom.runtime.reader import PassageReading, ReaderSession
     from wherefrom.types import Candidate, Hit, Question, Trace
 
 Task = Literal["export", "weights", "ten", "first", "ask", "load"]
@@ -235,7 +235,7 @@ class _Differences:
     def __init__(self) -> None:
         self._apart: dict[str, list[float]] = {"relevance": [], "no answer": [], "start": [], "end": []}
 
-    def add(self, ours: Sequence[Reading], theirs: Sequence[Reading]) -> None:
+    def add(self, ours: Sequence[PassageReading], theirs: Sequence[PassageReading]) -> None:
         for one, other in zip(ours, theirs, strict=True):
             self._apart["relevance"].append(abs(one.relevance - other.relevance))
             self._apart["no answer"].append(abs(one.no_answer - other.no_answer))

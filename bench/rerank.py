@@ -20,10 +20,10 @@ from wherefrom.features.tags import Tagger
 from wherefrom.rerank.rankqa import MODEL, RankQAReranker, spans_marked
 from wherefrom.rerank.vote import VoteReranker
 from wherefrom.runtime.weights import Weights
-from wherefrom.systems.rankqa.material import Line, kept
+from wherefrom.systems.rankqa.material import KeptQuestion, kept_questions
 from wherefrom.types import Candidate, Question
 
-RESULTS = ROOT / "bench" / "results"
+WORK = ROOT / "bench" / "work"
 MOST_MS = 5.0  # for 40 candidates
 CANDIDATES = 40
 _WARM = 5  # questions before the clock runs: weights load, words become known
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def bench(file: Path, weights: Weights, tagger: Weights, count: int) -> Run:
     """Re-rank the candidates of questions, one question at a time, as a person asks."""
-    lines = list(islice((line for line in kept(file) if len(line.places) == CANDIDATES), count))
+    lines = list(islice((line for line in kept_questions(file) if len(line.places) == CANDIDATES), count))
     if len(lines) <= _WARM:
         raise DataMissing(
             f"{file} holds {len(lines)} questions with {CANDIDATES} candidates; more than {_WARM} are needed, make it "
@@ -92,12 +92,12 @@ def bench(file: Path, weights: Weights, tagger: Weights, count: int) -> Run:
     )
 
 
-def timed(way: Callable[[Question, list[Candidate]], object], lines: Sequence[Line]) -> Times:
+def timed(way: Callable[[Question, list[Candidate]], object], lines: Sequence[KeptQuestion]) -> Times:
     wall, cpu = [], []
     for place, line in enumerate(lines):
         candidates = line.candidates()
         began, used = time.perf_counter(), time.process_time()
-        way(line.asked, candidates)
+        way(line.as_question(), candidates)
         if place >= _WARM:
             wall.append(round(1000 * (time.perf_counter() - began), 4))
             cpu.append(round(1000 * (time.process_time() - used), 4))
@@ -142,7 +142,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--candidates", type=Path, required=True, help="candidates.jsonl of `wherefrom train rankqa`")
     parser.add_argument("--weights", default="rankqa", help="a shipped name or a folder (default %(default)s)")
     parser.add_argument("--questions", type=int, default=300, help="at most (default %(default)s)")
-    parser.add_argument("--out", type=Path, default=RESULTS / "rerank.md", help="JSON goes beside it")
+    parser.add_argument("--out", type=Path, default=WORK / "rerank.md", help="JSON goes beside it")
     return parser.parse_args(arguments)
 
 

@@ -17,7 +17,6 @@ from wherefrom.durable import write_text
 from wherefrom.runtime.weights import WeightsError
 
 WORK = ROOT / "bench" / "work"
-RESULTS = ROOT / "bench" / "results"
 
 
 class AnsweringPlan(Protocol):
@@ -116,5 +115,5 @@ def answering_options(parser: argparse.ArgumentParser, plan: AnsweringPlan, weig
     parser.add_argument("--questions", type=count, default=plan.questions, help="a measurement (default %(default)s)")
     parser.add_argument("--threads", type=count, default=plan.threads, help="of every system (default %(default)s)")
     parser.add_argument("--weights", default=weights, help="a shipped name or a folder (default %(default)s)")
-    parser.add_argument("--out", type=Path, default=RESULTS / f"{weights}.md", help="JSON goes beside it")
+    parser.add_argument("--out", type=Path, default=WORK / f"{weights}.md", help="JSON goes beside it")
     parser.add_argument("--work", type=Path, default=WORK, help="where a library is made (default bench/work)")

@@ -34,7 +34,7 @@ from wherefrom.config import resolve
 from wherefrom.library import Library
 from wherefrom.server.app import PAGE
 
-RESULTS = ROOT / "bench" / "results"
+WORK = ROOT / "bench" / "work"
 SAMPLE = ROOT / "sample"
 UPLOAD_EVERY = 25  # requests of a client
 MOST_PAGE_BYTES = 150_000  # of all files of the page: asked for
@@ -481,7 +481,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--settings", type=Path, help="a TOML file with settings, for another pipeline than the default"
     )
-    parser.add_argument("--out", type=Path, default=RESULTS / "server.md")
+    parser.add_argument("--out", type=Path, default=WORK / "server.md")
     return parser.parse_args(arguments)
 
 

@@ -30,7 +30,7 @@ TITLES = {
 OWN = "wherefrom-tfidf"
 DEPTHS = (1, 5, 20)
 WORK = ROOT / "bench" / "work"
-OUT = ROOT / "bench" / "results" / "tfidf.md"
+OUT = ROOT / "bench" / "work" / "tfidf.md"
 
 
 @dataclass(frozen=True, slots=True)

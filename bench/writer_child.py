@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bench.measure import high_water
 
 if TYPE_CHECKING:
-    from wherefrom.runtime.writer import Task as Writing
-    from wherefrom.runtime.writer import WriterSession
+    from wherefrom.runtime.writer import WriterSession, WritingTask
 
 Task = Literal["write", "ask"]
 System = Literal["int8", "torch"]
@@ -73,19 +72,19 @@ def _session(job: Job) -> WriterSession:
     return WriterSession(Weights(Path(job.weights)), job.threads)
 
 
-def _ours(job: Job, session: WriterSession) -> Callable[[Writing], int]:
+def _ours(job: Job, session: WriterSession) -> Callable[[WritingTask], int]:
     from wherefrom.runtime.search import SearchSettings
 
     settings = SearchSettings(max_tokens=job.written, min_tokens=job.written)
 
-    def written(task: Writing) -> int:
+    def written(task: WritingTask) -> int:
         (answers,) = session.write([task], "sentence", settings)
         return len(answers.written[0].tokens)
 
     return written
 
 
-def _theirs(job: Job, session: WriterSession) -> Callable[[Writing], int]:
+def _theirs(job: Job, session: WriterSession) -> Callable[[WritingTask], int]:
     """The same in torch: one padded batch of passages, keys and values kept.
 
     Its threads sleep while they wait, as ours do: on a machine with other work, spinning ones take ten times as long.
@@ -111,15 +110,15 @@ def _theirs(job: Job, session: WriterSession) -> Callable[[Writing], int]:
         copied = torch.tensor([[len(row.offsets)] for row in rows])
         tokens = torch.tensor([[*row.tokens, *[words.padding] * (length - len(row.tokens))] for row in rows])
         mask = place < count
-        types = (place > torch.tensor([[row.asked + 1] for row in rows])) & mask
+        types = (place > torch.tensor([[row.question_length + 1] for row in rows])) & mask
         return Sequences(tokens, mask, (place >= first) & (place < first + copied), types.long())
 
     @torch.inference_mode()
-    def written(task: Writing) -> int:
-        told, *pairs = session._sequences(task)
-        asked = torch.tensor([pairs[0].tokens[1 : pairs[0].asked + 1]])
+    def written(task: WritingTask) -> int:
+        short, *pairs = session._sequences(task)
+        question = torch.tensor([pairs[0].tokens[1 : pairs[0].question_length + 1]])
         passages = Sequences(*(part[None] for part in padded(pairs) if part is not None))
-        reading = Reading(asked, torch.ones_like(asked, dtype=torch.bool), passages, answer=padded([told]))
+        reading = Reading(question, torch.ones_like(question, dtype=torch.bool), passages, answer=padded([short]))
         memory = network.encode(reading).packed()
         style = torch.tensor([words.style("sentence")])
         return len(write(network, memory, style, words, settings)[0].tokens)
@@ -127,18 +126,17 @@ def _theirs(job: Job, session: WriterSession) -> Callable[[Writing], int]:
     return written
 
 
-def _tasks(job: Job, session: WriterSession) -> Iterator[Writing]:
+def _tasks(job: Job, session: WriterSession) -> Iterator[WritingTask]:
     """For each question passages of exactly so many tokens, cut from what the library finds for it."""
     from wherefrom import Library
     from wherefrom.data.examples import whole
-    from wherefrom.runtime.writer import Short
-    from wherefrom.runtime.writer import Task as Writing
+    from wherefrom.runtime.writer import Short, WritingTask
 
     tokenizer = session.weights.tokenizer
     with Library(job.library) as library:
         for number, question in enumerate(job.questions):
-            found = library.search(question, k=4 * job.passages).hits
-            text = "\n".join(hit.passage.text for hit in found) or question
+            hits = library.search(question, k=4 * job.passages).hits
+            text = "\n".join(hit.passage.text for hit in hits) or question
             while len(offsets := tokenizer.encode(text, add_special_tokens=False).offsets) < job.passages * job.tokens:
                 text = f"{text}\n{text}"  # a small library finds little
             cuts = [
@@ -147,7 +145,7 @@ def _tasks(job: Job, session: WriterSession) -> Iterator[Writing]:
             ]
             passages = tuple(whole(f"q{number}p{place}", cut) for place, cut in enumerate(cuts))
             first = tokenizer.encode(cuts[0], add_special_tokens=False).offsets
-            yield Writing(question, passages, Short(0, first[2][0], first[4][1]))
+            yield WritingTask(question, passages, Short(0, first[2][0], first[4][1]))
 
 
 def _ask(job: Job) -> dict[str, Any]:

@@ -1,9 +1,11 @@
-"""Writes the reference pages that are made from the code: python docs/generate.py, or `make docs`."""
+"""Writes the reference pages that are made from the code and from runs/: python docs/generate.py, or `make docs`."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import sys
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,20 @@ from wherefrom import cli, config
 from wherefrom.types import STYLES
 
 REFERENCE = Path(__file__).parent / "reference"
+PAGES: dict[str, Callable[[], str]] = {}  # every generated page by its file name, made when asked for
 
 
-def pages() -> dict[str, str]:
-    """Every generated page by its file name."""
-    return {"cli.md": cli_page(), "settings.md": settings_page(), "api.md": api_page()}
+def page(name: str) -> Callable[[Callable[[], str]], Callable[[], str]]:
+    """Makes a function known as the one that writes a page."""
+
+    def note(make: Callable[[], str]) -> Callable[[], str]:
+        PAGES[name] = make
+        return make
+
+    return note
 
 
+@page("cli.md")
 def cli_page() -> str:
     """The command line, from its own help."""
     context = click.Context(cli.wherefrom, info_name="wherefrom")
@@ -52,7 +61,9 @@ def _command(command: click.Command, context: click.Context, level: int) -> list
     ]
     parts.append("| option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n")
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
             parts += _command(inner, click.Context(inner, info_name=name, parent=context), level + 1)
     return parts
 
@@ -80,6 +91,7 @@ def _prose_of(text: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+@page("settings.md")
 def settings_page() -> str:
     """Every setting with its default and the reason that stands beside it in `config.py`."""
     parts = [
@@ -96,8 +108,8 @@ def settings_page() -> str:
         parts.append(f"## {section.name}\n\n{inspect.getdoc(type(values))}\n")
         rows = []
         for setting in fields(values):
-            found = re.search(rf"^    {setting.name}: ([^=]+?) = [^#\n]*(?:# (.*))?$", source, re.MULTILINE)
-            kind, reason = (found[1], found[2] or "") if found else ("", "")
+            line = re.search(rf"^    {setting.name}: ([^=]+?) = [^#\n]*(?:# (.*))?$", source, re.MULTILINE)
+            kind, reason = (line[1], line[2] or "") if line else ("", "")
             default = getattr(values, setting.name)
             shown = str(default).lower() if isinstance(default, bool) else default
             kind = re.sub(r"Literal\[(.*)\]", lambda match: match[1].replace('"', ""), kind)
@@ -107,6 +119,16 @@ def settings_page() -> str:
     return "\n".join(parts)
 
 
+@page("results.md")
+def results_page() -> str:
+    """The measured figures, from runs/."""
+    sys.path.insert(0, str(REFERENCE.parents[1]))  # bench is no part of the package
+    from bench import page as results
+
+    return results.results_page()
+
+
+@page("api.md")
 def api_page() -> str:
     """The HTTP API, from its own schema."""
     from wherefrom.server.app import PROBLEMS, openapi
@@ -120,7 +142,7 @@ def api_page() -> str:
         "to use them is told in [serving](../guides/serve.md). Refusals are [problem documents](#problem) (RFC 9457), "
         "`application/problem+json`:\n",
         "| status | meaning |\n|---|---|\n"
-        + "\n".join(f"| {code} | {told} |" for code, told in PROBLEMS.items())
+        + "\n".join(f"| {code} | {meaning} |" for code, meaning in PROBLEMS.items())
         + "\n",
     ]
     for path, operations in schema["paths"].items():
@@ -152,18 +174,18 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> list[str]:
     rows += [f"| | body, {media} | {_kind(about['schema'])} | |" for media, about in body.items()]
     if rows:
         parts.append("| takes | in | type | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n")
-    told, refused = [], []
+    given_back, refused = [], []
     for status, response in operation["responses"].items():
         if "application/problem+json" in response.get("content", {}):
             refused.append(status)
             continue
         for media, about in sorted(response.get("content", {"": {}}).items()):
             kind = _kind(about.get("schema") or {}) if media != "text/event-stream" else "events"
-            told.append(f"| {status} | {media} | {kind} |")
+            given_back.append(f"| {status} | {media} | {kind} |")
         if response["description"] != "Successful Response":
             parts.append(f"{status}: {response['description']}\n")
-    if told:
-        parts.append("| gives | as | type |\n|---|---|---|\n" + "\n".join(told) + "\n")
+    if given_back:
+        parts.append("| gives | as | type |\n|---|---|---|\n" + "\n".join(given_back) + "\n")
     parts.append(f"Refusals: {', '.join(sorted(refused))}.\n")
     return parts
 
@@ -186,6 +208,6 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    for name, text in pages().items():
-        (REFERENCE / name).write_text(text, encoding="utf-8")
+    for name in sys.argv[1:] or PAGES:
+        (REFERENCE / name).write_text(PAGES[name](), encoding="utf-8")
         print(f"wrote docs/reference/{name}")

@@ -37,7 +37,7 @@ def test_every_setting_can_be_set_to_its_own_default() -> None:
     ("override", "message"),
     [
         ("split.wrds=3", "split.wrds is not a setting; did you mean split.words?"),
-        ("splt.words=3", "splt is not a setting; did you mean split?"),
+        ("splt.words=3", "'splt.words' is not a setting; did you mean split.words?"),
         ("words=3", "'words' is not a setting; did you mean split.words?"),
         ("judge.chance=0.5", "judge.chance is not a setting; did you mean judge.min_chance?"),
         ("read.words=5", "read.words is not a setting; did you mean split.words?"),

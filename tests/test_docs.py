@@ -8,12 +8,15 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINKING = [*PAGES, *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "bench/README.md", "runs/README.md"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -24,15 +27,26 @@ def named(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("name", ["api.md", "cli.md", "settings.md"])
-def test_generated_pages_are_fresh(name: str) -> None:
+def generator() -> ModuleType:
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     assert spec is not None
     assert spec.loader is not None
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
+    return generate
+
+
+GENERATED = ["api.md", "cli.md", "results.md", "settings.md"]
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_generated_pages_are_fresh(name: str) -> None:
     written = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
-    assert written == generate.pages()[name], "run `make docs`"
+    assert written == generator().PAGES[name](), "run `make docs`"
+
+
+def test_every_generated_page_is_looked_at() -> None:
+    assert sorted(generator().PAGES) == GENERATED
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=named)
@@ -69,8 +83,46 @@ def test_code_shown_works(page: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, f"{code}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", LINKING, ids=named)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        if not target.startswith(("http:", "https:")):
-            assert (page.parent / target).exists(), f"{named(page)} links to {target}"
+    """To a file that is there and, where they name one, to a heading of it."""
+    for target, anchor in links(page):
+        if target.startswith(("http:", "https:")):
+            continue
+        aim = page.parent / target if target else page
+        assert aim.exists(), f"{named(page)} links to {target}"
+        if anchor and aim.suffix == ".md":
+            assert anchor in headings(aim), f"{named(page)} links to {target}#{anchor}; there is no such heading"
+
+
+def links(page: Path) -> list[tuple[str, str]]:
+    """Every link as the file and the heading it names, either of which may be empty."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text)
+
+
+@cache
+def headings(page: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
+
+
+def test_every_page_is_on_the_site() -> None:
+    """A page that the navigation of mkdocs.yml leaves out would be found by nobody."""
+    listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    assert listed == {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+
+
+def test_figures_of_the_readme_are_those_of_the_results() -> None:
+    """Every number of its table, rounded as it is shown there, stands on the page that is made of runs/."""
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## How good it is")[2].partition("\n## ")[0]
+    cells = [cell for row in re.findall(r"^\|.*\|$", table, re.MULTILINE)[2:] for cell in row.split("|")[3:]]
+    shown = [number for cell in cells for number in re.findall(r"\d+(?:\.\d+)?", cell) if cell.strip()]
+    page = (ROOT / "docs" / "reference" / "results.md").read_text(encoding="utf-8")
+    known = [number.replace(",", "") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", page)]
+    assert len(shown) > 25
+    for number in shown:
+        digits = len(number.partition(".")[2])
+        assert any(f"{float(each):.{digits}f}" == number for each in known), f"{number} is nowhere in results.md"

@@ -12,8 +12,9 @@ from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[1]
 INFERENCE = (
-    "pipeline",
     "library",
+    "build",
+    "pipeline",
     "ingest",
     "retrieve",
     "rank",
@@ -74,6 +75,11 @@ def test_importing_the_command_line_loads_next_to_nothing() -> None:
     networks = {"numpy", "onnxruntime", "tokenizers"}
     others = {"tantivy", "rich", "lxml", "trafilatura", "pypdf", "docx", "msgspec", "sqlite3"}
     assert not loaded & (HEAVY | networks | others)
+
+
+def test_what_systems_say_of_themselves_loads_neither_torch_nor_numpy() -> None:
+    code = "from wherefrom.systems import table\nfor name in table.SYSTEMS:\n    assert table.about(name).name == name"
+    assert not loaded_by(code) & (HEAVY | {"numpy", "safetensors", "onnx", "onnxruntime", "tokenizers", "msgspec"})
 
 
 def test_a_full_ask_loads_no_torch(tmp_path: Path) -> None:

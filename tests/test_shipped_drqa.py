@@ -7,9 +7,10 @@ import re
 import msgspec
 import pytest
 
+from wherefrom.build import build
 from wherefrom.config import Settings, resolve
 from wherefrom.origin import file_hash
-from wherefrom.pipeline import Pipeline, build
+from wherefrom.pipeline import Pipeline
 from wherefrom.runtime.weights import SHIPPED
 from wherefrom.types import Hit, Passage, Question
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from wherefrom import Library
+from wherefrom.build import build
 from wherefrom.config import Settings
 from wherefrom.origin import file_hash
-from wherefrom.pipeline import build
 from wherefrom.runtime.weights import SHIPPED
 from wherefrom.types import Document, Hit, Passage, Question, Trace
 

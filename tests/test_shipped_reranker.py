@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from wherefrom import Library
+from wherefrom.build import build
 from wherefrom.config import Settings, resolve
 from wherefrom.origin import file_hash
-from wherefrom.pipeline import build
 from wherefrom.rerank.vote import VoteReranker
 from wherefrom.runtime.weights import SHIPPED, Weights
 from wherefrom.types import Document, Hit, Passage, Question

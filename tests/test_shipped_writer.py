@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("onnxruntime", reason="networks run in onnxruntime")
 
 from wherefrom import Library
+from wherefrom.build import build
 from wherefrom.config import resolve
 from wherefrom.origin import file_hash
-from wherefrom.pipeline import build
 from wherefrom.runtime.weights import SHIPPED
 from wherefrom.types import Answer, Hit, Passage, Question, joined
 from wherefrom.write.attest import tells, unattested

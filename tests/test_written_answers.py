@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("onnxruntime", reason="networks run in onnxruntime")
 
 from wherefrom import Library
+from wherefrom.build import build
 from wherefrom.config import Settings, resolve
 from wherefrom.errors import NothingWritten, SettingsError
 from wherefrom.judge.masque import MasqueJudge
-from wherefrom.pipeline import build
 from wherefrom.rank.masque import MasqueRanker
 from wherefrom.runtime.weights import SHIPPED, WeightsError
 from wherefrom.types import Document, Hit, Passage, Question, Word

@@ -372,8 +372,8 @@ def _suggested(full: str, prefix: str, siblings: Iterable[str], known: Sequence[
     return _suggestion(full, known) or ("; `wherefrom config` lists them all" if known == list(names()) else "")
 
 
-def _suggestion(given: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(given, list(known), n=1)
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
@@ -386,11 +386,11 @@ def _checked(name: str, value: object, hint: Any, where: str) -> object:
         hint = next(option for option in get_args(hint) if option is not type(None))
     if get_origin(hint) is Literal:
         choices = {str(choice): choice for choice in get_args(hint)}
-        given = value.text.strip("\"'") if isinstance(value, _Written) else value
-        chosen = choices.get(str(given))
-        if chosen is None or not isinstance(given, str | type(chosen)) or isinstance(given, bool):
-            guess = _suggestion(str(given), list(choices))
-            raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {given!r}{guess}{where}")
+        choice_text = value.text.strip("\"'") if isinstance(value, _Written) else value
+        chosen = choices.get(str(choice_text))
+        if chosen is None or not isinstance(choice_text, str | type(chosen)) or isinstance(choice_text, bool):
+            guess = _suggestion(str(choice_text), list(choices))
+            raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {choice_text!r}{guess}{where}")
         return chosen
     if isinstance(value, _Written) and get_origin(hint) in (Mapping, tuple):
         value = _parsed_toml(value.text)
@@ -420,13 +420,13 @@ def _checked_mapping(name: str, value: object, key: Any, each: Any, where: str) 
     """A table such as {"encoder." = 3e-4}; where keys are numbers, TOML has them as text."""
     if not isinstance(value, Mapping):
         raise SettingsError(f"{name} must be a table, not {value!r}{where}")
-    found: dict[object, object] = {}
+    checked: dict[object, object] = {}
     for written, inside in value.items():
         try:
-            found[key(written)] = _checked(f"{name}.{written}", inside, each, where)
+            checked[key(written)] = _checked(f"{name}.{written}", inside, each, where)
         except ValueError:
             raise SettingsError(f"{name}.{written}: {written!r} must be {_KIND_NAMES[key]}{where}") from None
-    return found
+    return checked
 
 
 def _checked_list(name: str, value: object, each: tuple[Any, ...], where: str) -> tuple[object, ...]:

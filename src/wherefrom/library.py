@@ -25,9 +25,9 @@ from wherefrom.store.sqlite import DocumentFacts
 from wherefrom.types import Document, Passage, Question, Style, Trace
 
 if TYPE_CHECKING:
-    from wherefrom.ingest.run import IngestReport, Progress
+    from wherefrom.ingest.run import IngestProgress, IngestReport
     from wherefrom.pipeline import Pipeline
-    from wherefrom.stages import Heard
+    from wherefrom.stages import OnWords
     from wherefrom.store.feedback import Feedback
     from wherefrom.write.explain import Explanation
 
@@ -83,12 +83,12 @@ class Library:
         self,
         paths: Iterable[str | Path],
         prune: bool = False,
-        report: Callable[[Progress], None] = lambda _: None,
+        report: Callable[[IngestProgress], None] = lambda _: None,
         acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> IngestReport:
         """Bring files and folders into the library, making it if there is none.
 
-        `report` is told of progress, `acknowledged` the ids of documents as soon as they are safe.
+        `report` is called with the progress, `acknowledged` with the ids of documents as soon as they are safe.
         """
         from wherefrom.ingest.run import ingest
 
@@ -98,7 +98,7 @@ class Library:
     def ingest_sent(
         self,
         files: Mapping[str, Path],
-        report: Callable[[Progress], None] = lambda _: None,
+        report: Callable[[IngestProgress], None] = lambda _: None,
         acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> IngestReport:
         """Bring in files under names of their own, in place of what had these names; for what comes over a network."""
@@ -121,7 +121,7 @@ class Library:
     def build_index(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> int:
         """Build an index that the library lacks, such as "tfidf", or build it anew; how many passages it has.
 
-        `report` is told how many passages of how many are done.
+        `report` is called with how many passages of how many are done.
         """
         folder = self._folder()
         with folder.writing():
@@ -149,16 +149,16 @@ class Library:
         return self._folder().store.counts()
 
     def document(self, id: str) -> Document:
-        found = self._folder().store.document(id)
-        if found is None:
+        document = self._folder().store.document(id)
+        if document is None:
             raise NotFound(f"there is no document '{id}' in the library; `wherefrom list` shows what there is")
-        return found
+        return document
 
     def passage(self, id: str) -> Passage:
-        found = self._folder().store.passages([id])
-        if not found:
+        passages = self._folder().store.passages([id])
+        if not passages:
             raise NotFound(f"there is no passage '{id}' in the library; a passage is named DOCUMENT#NUMBER")
-        return found[0]
+        return passages[0]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """The passages of these ids, in their order; unknown ids are left out."""
@@ -179,11 +179,11 @@ class Library:
         style: Style | None = None,
         k: int | None = None,
         min_chance: float | None = None,
-        heard: Heard | None = None,
+        heard: OnWords | None = None,
     ) -> Trace:
         """Answer a question; `trace.answer.text` is None where the library does not know.
 
-        `heard` is told the words of an answer while it is being written; what counts is the trace.
+        `heard` is called with the words of an answer while it is being written; what counts is the trace.
         """
         style = style or self._settings.write.style
         return self.pipeline(k).ask_many([Question("", question)], style, min_chance, heard)[0]
@@ -203,12 +203,12 @@ class Library:
 
     def pipeline(self, k: int | None = None) -> Pipeline:
         """The stages over this library, for many questions at a time."""
-        from wherefrom.pipeline import build, finding
+        from wherefrom.build import build, with_passages
 
         folder = self._folder()
         if self._built is None:  # once: its networks load on first use and are kept
             self._built = build(folder.settings, folder)
-        return self._built if k is None else finding(self._built, folder.settings, folder, k)
+        return self._built if k is None else with_passages(self._built, folder.settings, folder, k)
 
     def settings(self) -> Settings:
         """The settings in force; what shapes passages and indexes is fixed since the library was made."""

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from wherefrom.config import Settings
-from wherefrom.errors import LibraryMissing
-from wherefrom.stages import Heard, Judge, Ranker, Reader, Reranker, Retriever, Writer
+from wherefrom.stages import Judge, OnWords, Ranker, Reader, Reranker, Retriever, Writer
 from wherefrom.types import Answer, Hit, Question, Style, Trace
-
-if TYPE_CHECKING:
-    from wherefrom.runtime.drqa import DrQASession
-    from wherefrom.runtime.reader import ReaderSession
-    from wherefrom.runtime.weights import Weights
-    from wherefrom.runtime.writer import WriterSession
-    from wherefrom.store.library import LibraryFolder
 
 
 @dataclass(frozen=True)
@@ -41,10 +30,15 @@ class Pipeline:
         return self.rank_many(self.find_many(questions))
 
     def ask_many(
-        self, questions: Sequence[Question], style: Style, min_chance: float | None = None, heard: Heard | None = None
+        self,
+        questions: Sequence[Question],
+        style: Style,
+        min_chance: float | None = None,
+        on_words: OnWords | None = None,
     ) -> list[Trace]:
         """Find passages in the library and answer from them."""
-        return self.tell_many(self.read_many(self.rank_many(self.find_many(questions))), style, min_chance, heard)
+        traces = self.read_many(self.rank_many(self.find_many(questions)))
+        return self.write_many(self.judge_many(traces, style), style, min_chance, on_words)
 
     def answer_many(
         self,
@@ -54,34 +48,40 @@ class Pipeline:
         min_chance: float | None = None,
     ) -> list[Trace]:
         """Answer from given hits: datasets bring their own passages."""
-        found = [Trace(question, tuple(given)) for question, given in zip(questions, hits, strict=True)]
-        return self.tell_many(self.read_many(self.rank_many(found)), style, min_chance)
+        traces = [
+            Trace(question, tuple(question_hits)) for question, question_hits in zip(questions, hits, strict=True)
+        ]
+        traces = self.read_many(self.rank_many(traces))
+        return self.write_many(self.judge_many(traces, style), style, min_chance)
 
     # The steps. Each takes the traces of the one before and fills in more of them, so that a server can show what
-    # there is so far, and ask of each step in a batch of its own.
+    # there is so far, and take each step in a batch of its own.
 
     def find_many(self, questions: Sequence[Question]) -> list[Trace]:
+        """Traces with the passages that the retriever finds."""
         clock = _Clock(len(questions))
         with clock("retrieve"):
-            hits = self.retriever.retrieve(questions)
+            retrieved = self.retriever.retrieve(questions)
         return [
-            Trace(question, tuple(found), timings=clock.timings)
-            for question, found in zip(questions, hits, strict=True)
+            Trace(question, tuple(hits), timings=clock.timings)
+            for question, hits in zip(questions, retrieved, strict=True)
         ]
 
     def rank_many(self, traces: Sequence[Trace]) -> list[Trace]:
+        """The hits in a better order, where there is a ranker."""
         if self.ranker is None:
             return list(traces)
         clock = _Clock(len(traces))
         with clock("rank"):
-            ranked = self.ranker.rank(*_asked(traces))
+            ranked = self.ranker.rank(*_questions_and_hits(traces))
         return [
             replace(trace, hits=tuple(hits), timings={**trace.timings, **clock.timings})
             for trace, hits in zip(traces, ranked, strict=True)
         ]
 
     def read_many(self, traces: Sequence[Trace]) -> list[Trace]:
-        questions, hits = _asked(traces)
+        """Candidate answers out of the hits, re-ranked where there is a re-ranker."""
+        questions, hits = _questions_and_hits(traces)
         clock = _Clock(len(traces))
         with clock("read"):
             candidates = self.reader.read(questions, hits)
@@ -93,37 +93,32 @@ class Pipeline:
             for trace, read in zip(traces, candidates, strict=True)
         ]
 
-    def tell_many(
-        self, traces: Sequence[Trace], style: Style, min_chance: float | None = None, heard: Heard | None = None
-    ) -> list[Trace]:
-        """Judge, decline where the chance is too small, and write the rest; `heard` is told words as they come."""
-        return self.write_many(self.judge_many(traces, style), style, min_chance, heard)
-
     def judge_many(self, traces: Sequence[Trace], style: Style) -> list[Trace]:
         """The chances, in answers that say nothing yet."""
         clock = _Clock(len(traces))
         with clock("judge"):
-            chances = self.judge.judge(*_asked(traces), [trace.candidates for trace in traces])
+            chances = self.judge.judge(*_questions_and_hits(traces), [trace.candidates for trace in traces])
         return [
             replace(trace, answer=Answer(None, style, chance), timings={**trace.timings, **clock.timings})
             for trace, chance in zip(traces, chances, strict=True)
         ]
 
     def write_many(
-        self, traces: Sequence[Trace], style: Style, min_chance: float | None = None, heard: Heard | None = None
+        self, traces: Sequence[Trace], style: Style, min_chance: float | None = None, on_words: OnWords | None = None
     ) -> list[Trace]:
+        """Decline where the chance is too small, write the other answers; `on_words` gets the words as they come."""
         needed = self.min_chance if min_chance is None else min_chance
         chances = [trace.answer.chance if trace.answer else 0.0 for trace in traces]
         places = [place for place, chance in enumerate(chances) if chance >= needed]
-        told = [traces[place] for place in places]
+        answerable = [traces[place] for place in places]
         clock = _Clock(len(traces))
         with clock("write"):
             written = self.writer.write(
-                *_asked(told),
-                [trace.candidates for trace in told],
+                *_questions_and_hits(answerable),
+                [trace.candidates for trace in answerable],
                 [chances[place] for place in places],
                 style,
-                None if heard is None else lambda number, words: heard(places[number], words),
+                None if on_words is None else lambda number, words: on_words(places[number], words),
             )
         answers = dict(zip(places, written, strict=True))
         return [
@@ -136,256 +131,7 @@ class Pipeline:
         ]
 
 
-def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
-    """The pipeline that the settings describe, over a library; without one it answers only from given hits."""
-    settings = as_learned_from(settings)
-    network = _Network(settings)
-    reranker, reranking = _RERANKERS[reranking_kind(settings)](settings)
-    writer, deciding = _deciding(_WRITERS[settings.write.kind](settings, network), settings)
-    stages = Pipeline(
-        retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder) if folder else _NoLibrary(),
-        ranker=_RANKERS[settings.rank.kind](settings, network),
-        reader=_READERS[settings.read.kind](settings, network),
-        reranker=reranker,
-        judge=_JUDGES[settings.judge.kind](settings, network),
-        writer=writer,
-        min_chance=settings.judge.min_chance,
-    )
-    return replace(stages, weights=network.used + reranking + deciding)
-
-
-def as_learned_from(settings: Settings) -> Settings:
-    """The settings with candidates read as RankQA saw them in training, where it is asked for: how many, how brief."""
-    from wherefrom.runtime.weights import Weights
-
-    if settings.rerank.kind != "rankqa":
-        return settings
-    brevity = settings.read.brevity and bool(Weights.named(settings.rerank.weights).settings.get("brevity", True))
-    return replace(settings, read=replace(settings.read, candidates=settings.rerank.candidates, brevity=brevity))
-
-
-def reranking_kind(settings: Settings) -> str:
-    """Votes are sums of probabilities: without being asked for, only the reader whose scores are such has them."""
-    if settings.rerank.kind != "auto":
-        return settings.rerank.kind
-    return "vote" if settings.read.kind == "span" else "none"
-
-
-def finding(pipeline: Pipeline, settings: Settings, folder: LibraryFolder, k: int) -> Pipeline:
-    """The same stages with k passages to a question; networks that are loaded stay loaded."""
-    settings = replace(settings, retrieve=replace(settings.retrieve, k=k))
-    return replace(pipeline, retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder))
-
-
-class _Network:
-    """The networks' sessions, each made once for all stages that use it, so that a pass is paid once."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings.runtime
-
-    @cached_property
-    def session(self) -> ReaderSession:
-        from wherefrom.runtime.reader import ReaderSession
-        from wherefrom.runtime.weights import Weights
-
-        return ReaderSession(Weights.named(self._settings.reader), self._settings.threads)
-
-    @cached_property
-    def drqa(self) -> DrQASession:
-        from wherefrom.runtime.drqa import DrQASession
-        from wherefrom.runtime.weights import Weights
-
-        return DrQASession(Weights.named(self._settings.drqa), self._settings.threads)
-
-    @cached_property
-    def tagger(self) -> Weights:
-        from wherefrom.runtime.weights import Weights
-
-        return Weights.named(self._settings.tagger)
-
-    @cached_property
-    def writer(self) -> WriterSession:
-        from wherefrom.runtime.weights import Weights
-        from wherefrom.runtime.writer import WriterSession
-
-        return WriterSession(Weights.named(self._settings.writer), self._settings.threads)
-
-    @property
-    def used(self) -> tuple[Path, ...]:
-        """The folders of weights that stages have asked for."""
-        made = vars(self)
-        found = [made[name].weights.folder for name in ("session", "drqa", "writer") if name in made]
-        return (*found, self.tagger.folder) if "tagger" in made else tuple(found)
-
-
-# A stage's module is imported only when the settings choose it.
-
-
-def _bm25_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
-    from wherefrom.retrieve.retriever import IndexRetriever
-
-    return IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, settings.retrieve.k)
-
-
-def _tfidf_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
-    from wherefrom.retrieve.retriever import IndexRetriever
-    from wherefrom.retrieve.tfidf import Measured, TfidfIndex
-
-    def index() -> Measured:
-        found = folder.index("tfidf")
-        assert isinstance(found, TfidfIndex)
-        return Measured(found, settings.retrieve.similarity)
-
-    return IndexRetriever("retrieve", index, folder.store, settings.retrieve.k)
-
-
-def _no_ranker(_settings: Settings, _network: _Network) -> None:
-    return None
-
-
-def _overlap_ranker(settings: Settings, _network: _Network) -> Ranker:
-    from wherefrom.rank.overlap import OverlapRanker
-
-    return OverlapRanker(settings.index.language)
-
-
-def _reader_ranker(settings: Settings, network: _Network) -> Ranker:
-    from wherefrom.rank.reader import ReaderRanker
-
-    return ReaderRanker(network.session, settings.rank.keep)
-
-
-def _masque_ranker(settings: Settings, network: _Network) -> Ranker:
-    from wherefrom.rank.masque import MasqueRanker
-
-    return MasqueRanker(network.writer, settings.rank.keep)
-
-
-def _sentence_reader(settings: Settings, _network: _Network) -> Reader:
-    from wherefrom.read.sentence import SentenceReader
-
-    return SentenceReader(settings.read.candidates, settings.index.language)
-
-
-def _span_reader(settings: Settings, network: _Network) -> Reader:
-    from wherefrom.read.span import SpanReader
-
-    read = settings.read
-    return SpanReader(network.session, read.candidates, read.max_tokens, read.relevance, read.brevity)
-
-
-def _drqa_reader(settings: Settings, network: _Network) -> Reader:
-    from wherefrom.features.tags import NER, POS, Tagger
-    from wherefrom.read.drqa import DrQAReader
-
-    read = settings.read
-    tagger = Tagger(network.tagger)
-    return DrQAReader(network.drqa, tagger, POS, NER, read.candidates, read.max_tokens, read.span_score, read.brevity)
-
-
-_Reranking = tuple[Reranker | None, tuple[Path, ...]]  # a re-ranker and the folders of its weights
-
-
-def _no_reranker(_settings: Settings) -> _Reranking:
-    return None, ()
-
-
-def _vote_reranker(_settings: Settings) -> _Reranking:
-    from wherefrom.rerank.vote import VoteReranker
-
-    return VoteReranker(), ()
-
-
-def _rankqa_reranker(settings: Settings) -> _Reranking:
-    from wherefrom.features.tags import Tagger
-    from wherefrom.rerank.rankqa import RankQAReranker
-    from wherefrom.runtime.weights import Weights
-
-    weights, tagger = Weights.named(settings.rerank.weights), Weights.named(settings.runtime.tagger)
-    return RankQAReranker(weights, Tagger(tagger), settings.read.kind), (weights.folder, tagger.folder)
-
-
-def _lexical_judge(settings: Settings, _network: _Network) -> Judge:
-    from wherefrom.judge.lexical import LexicalJudge
-
-    return LexicalJudge(settings.index.language)
-
-
-def _calibrated_judge(settings: Settings, network: _Network) -> Judge:
-    from wherefrom.judge.calibrated import CalibratedJudge
-
-    return CalibratedJudge(network.session, settings.index.language)
-
-
-def _masque_judge(_settings: Settings, network: _Network) -> Judge:
-    from wherefrom.judge.masque import MasqueJudge
-
-    return MasqueJudge(network.writer)
-
-
-def _verbatim_writer(_settings: Settings, _network: _Network) -> Writer:
-    from wherefrom.write.verbatim import VerbatimWriter
-
-    return VerbatimWriter()
-
-
-def _masque_writer(settings: Settings, network: _Network) -> Writer:
-    from wherefrom.write.masque import MasqueWriter
-
-    write = settings.write
-    return MasqueWriter(network.writer, write.passages, write.beam, write.short)
-
-
-def _deciding(writer: Writer, settings: Settings) -> tuple[Writer, tuple[Path, ...]]:
-    """The writer that also says Yes or No, where the settings want it, and the folder of its weights."""
-    if not settings.write.yes_no:
-        return writer, ()
-    from wherefrom.runtime.weights import Weights
-    from wherefrom.write.yes_no import YesNoWriter
-
-    weights = Weights.named(settings.runtime.yes_no)
-    return YesNoWriter(writer, weights, settings.write.sure), (weights.folder,)
-
-
-_RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {
-    "bm25": _bm25_retriever,
-    "tfidf": _tfidf_retriever,
-}
-_RANKERS: Mapping[str, Callable[[Settings, _Network], Ranker | None]] = {
-    "none": _no_ranker,
-    "overlap": _overlap_ranker,
-    "reader": _reader_ranker,
-    "masque": _masque_ranker,
-}
-_READERS: Mapping[str, Callable[[Settings, _Network], Reader]] = {
-    "sentence": _sentence_reader,
-    "span": _span_reader,
-    "drqa": _drqa_reader,
-}
-_RERANKERS: Mapping[str, Callable[[Settings], _Reranking]] = {
-    "none": _no_reranker,
-    "vote": _vote_reranker,
-    "rankqa": _rankqa_reranker,
-}
-_JUDGES: Mapping[str, Callable[[Settings, _Network], Judge]] = {
-    "lexical": _lexical_judge,
-    "calibrated": _calibrated_judge,
-    "masque": _masque_judge,
-}
-_WRITERS: Mapping[str, Callable[[Settings, _Network], Writer]] = {
-    "verbatim": _verbatim_writer,
-    "masque": _masque_writer,
-}
-
-
-class _NoLibrary:
-    """Stands where a retriever would, in a pipeline for datasets that bring their own passages."""
-
-    def retrieve(self, questions: Sequence[Question]) -> list[list[Hit]]:
-        raise LibraryMissing(f"there is no library to find passages for {len(questions)} questions in")
-
-
-def _asked(traces: Sequence[Trace]) -> tuple[list[Question], list[tuple[Hit, ...]]]:
+def _questions_and_hits(traces: Sequence[Trace]) -> tuple[list[Question], list[tuple[Hit, ...]]]:
     return [trace.question for trace in traces], [trace.hits for trace in traces]
 
 

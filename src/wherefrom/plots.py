@@ -12,7 +12,7 @@ _COLOURS = ("#1f6f8b", "#c8553d", "#588b4a", "#7a5ba6", "#8a6d3b")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Curve:
     """One curve: its name, and its points from left to right."""
 
     name: str
@@ -29,7 +29,7 @@ class Bar:
     high: float | None = None
 
 
-def line_plot(title: str, x: str, y: str, lines: Sequence[Line], diagonal: bool = False) -> str:
+def line_plot(title: str, x: str, y: str, lines: Sequence[Curve], diagonal: bool = False) -> str:
     """Curves over the unit square; `diagonal` draws the line where both axes agree."""
     parts = [text_at(_WIDTH / 2, 16, title, "middle", bold=True)]
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):

@@ -97,15 +97,15 @@ class Judge(Protocol):
     ) -> list[float]: ...
 
 
-Heard = Callable[[int, tuple[Word, ...]], None]
-"""Is told the next words of an answer, and the place of its question among those that are written for."""
+OnWords = Callable[[int, tuple[Word, ...]], None]
+"""Called with the next words of an answer, and with the place of its question in the list of questions."""
 
 
 class Writer(Protocol):
     """Writes the answer in a style; it never declines, so without anything to write from `text` is None.
 
-    Whether to decline is decided by the pipeline, from the judge's chance. A writer that writes word by word tells
-    `heard` of the words as they come; only the answer counts, which may be another after all.
+    Whether to decline is decided by the pipeline, from the judge's chance. A writer that writes word by word calls
+    `on_words` with the words as they come; only the answer counts, which may be another after all.
     """
 
     def write(
@@ -115,11 +115,11 @@ class Writer(Protocol):
         candidates: Sequence[Sequence[Candidate]],
         chances: Sequence[float],
         style: Style,
-        heard: Heard | None = None,
+        on_words: OnWords | None = None,
     ) -> list[Answer]: ...
 
 
 class Summarizer(Protocol):
-    """Tells many passages around a question, in at most `words` words."""
+    """Summarizes many passages around a question, in at most `words` words."""
 
     def summarize(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], words: int) -> list[Summary]: ...

@@ -77,7 +77,7 @@ def clean(text: str) -> str:
     Offsets always refer to the cleaned text, so this runs once, before anything is cut.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _UNPRINTABLE.sub(lambda found: "\n" if found[0] in "\x0b\x0c" else "", text)
+    text = _UNPRINTABLE.sub(lambda match: "\n" if match[0] in "\x0b\x0c" else "", text)
     return unicodedata.normalize("NFC", text)
 
 
@@ -103,13 +103,13 @@ def sentences(text: str) -> list[Span]:
     """
     spans: list[Span] = []
     start = _skip_spaces(text, 0)
-    for found in _BREAK.finditer(text, start):
-        if found.start() < start or _belongs_to_word(text, start, found.start(), found.end()):
+    for match in _BREAK.finditer(text, start):
+        if match.start() < start or _belongs_to_word(text, start, match.start(), match.end()):
             continue
-        end = found.end() if text[found.start()] != "\n" else _last_visible(text, start, found.start())
+        end = match.end() if text[match.start()] != "\n" else _last_visible(text, start, match.start())
         if end > start:
             spans.append((start, end))
-        start = _skip_spaces(text, found.end())
+        start = _skip_spaces(text, match.end())
     end = _last_visible(text, start, len(text))
     if end > start:
         spans.append((start, end))
@@ -125,12 +125,12 @@ def sentences_around(text: str, span: Span) -> Span:
 
 def words(text: str) -> list[Span]:
     """The words and punctuation marks of a text as (start, end); `well-known` and `3.5` are one word."""
-    return [found.span() for found in _WORD.finditer(text)]
+    return [match.span() for match in _WORD.finditer(text)]
 
 
 def whole_words(text: str) -> list[Span]:
     """Names, numbers and words as (start, end), without signs around them: what no writer may take apart."""
-    return [found.span() for found in _WHOLE.finditer(text)]
+    return [match.span() for match in _WHOLE.finditer(text)]
 
 
 def has_unspaced_script(text: str) -> bool:
@@ -144,8 +144,8 @@ def separated(text: str) -> str:
 
 
 def _skip_spaces(text: str, position: int) -> int:
-    found = _SPACES.match(text, position)
-    return found.end() if found else position
+    match = _SPACES.match(text, position)
+    return match.end() if match else position
 
 
 def _last_visible(text: str, start: int, end: int) -> int:

@@ -17,9 +17,9 @@ from bench.brevity import BREVITIES, Asked, Scores, best, chosen, halves, main
 from bench_data import pack, paragraph
 
 from contracts.material import HARBOUR
+from wherefrom.build import build
 from wherefrom.config import resolve
 from wherefrom.data.squad import load
-from wherefrom.pipeline import build
 from wherefrom.types import Candidate, Hit
 
 

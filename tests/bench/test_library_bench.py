@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from bench_data import make_data
 
-from bench import corpus, library, measure, report, running
+from bench import corpus, library, measure, record, report, running
 
 METRICS = [
     "passages/s, wall",
@@ -231,3 +231,13 @@ def test_folder_bytes_counts_files_at_every_depth(tmp_path: Path) -> None:
     (tmp_path / "one").write_bytes(b"123")
     (tmp_path / "a" / "b" / "two").write_bytes(b"4567")
     assert measure.folder_bytes(tmp_path) == 7
+
+
+def test_a_run_becomes_lines_of_figures(run: report.Run) -> None:
+    raw = json.loads(json.dumps(report.as_json(run)))
+    assert record.kind_of(raw) == "library"
+    lines = {line.system: line for line in record.library_lines(raw)}
+    assert list(lines) == ["wherefrom", "raw tantivy", "bm25s", "SQLite FTS5"]
+    assert [line.baseline for line in lines.values()] == [False, True, True, True]
+    assert lines["wherefrom"].metrics["top_1"] == 100.0
+    assert lines["SQLite FTS5"].note == "asked 6 of 12 questions"

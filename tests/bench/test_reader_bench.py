@@ -18,10 +18,11 @@ from bench_data import make_data
 from in_process import run_children_here
 from safetensors.torch import save_file
 
-from bench import measure, reader, reader_report
+from bench import measure, reader, reader_report, record
 from runtime.tiny_reader import ENCODER, JUDGE, SETTINGS, tokenizer
 from wherefrom.networks.spans import ReaderNetwork
-from wherefrom.systems.reader.export import quantized, to_onnx
+from wherefrom.systems.reader.export import to_onnx
+from wherefrom.train.quantize import quantized
 from wherefrom.train.seeds import seed_everything
 
 PLAN = Plan(
@@ -136,3 +137,16 @@ def test_a_folder_that_is_no_library_is_said(
     given = ["--weights", str(weights), "--library", str(tmp_path), "--work", str(tmp_path / "w")]
     assert reader.main([*given, "--out", str(tmp_path / "out.md")]) == 2
     assert "is not a library" in capsys.readouterr().err
+
+
+def test_a_run_becomes_lines_of_figures(run: Run) -> None:
+    raw = json.loads(json.dumps(reader_report.as_json(run)))
+    assert record.kind_of(raw) == "reader"
+    lines = [(line.topic, line.system, line.baseline) for line in record.reader_lines(raw)]
+    assert lines[:3] == [
+        ("speed", "wherefrom, 8 bits", False),
+        ("speed", "onnxruntime, 32 bits", True),
+        ("speed", "torch, 32 bits", True),
+    ]
+    assert ("size", "reader: torch, 32 bits", True) in lines
+    assert len(lines) == 3 + 2 + 3

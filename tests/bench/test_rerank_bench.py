@@ -15,13 +15,15 @@ from bench import rerank
 from rerank.tiny_reranker import write as write_reranker
 from wherefrom.data.examples import whole
 from wherefrom.runtime.weights import Weights
-from wherefrom.systems.rankqa.material import Line, Place
+from wherefrom.systems.rankqa.material import KeptCandidate, KeptQuestion
 
 
 def candidates(folder: Path, questions: int, count: int = 40) -> Path:
     text = " ".join(f"word{number}" for number in range(60))
-    places = tuple(Place(0, number, number + 6, -float(number), {"read": -float(number)}) for number in range(count))
-    line = Line("q", "What is it?", "a", ("word1",), (whole("p#0", text),), places)
+    places = tuple(
+        KeptCandidate(0, number, number + 6, -float(number), {"read": -float(number)}) for number in range(count)
+    )
+    line = KeptQuestion("q", "What is it?", "a", ("word1",), (whole("p#0", text),), places)
     file = folder / "candidates.jsonl"
     file.write_bytes(b"".join(msgspec.json.encode(replace(line, id=str(n))) + b"\n" for n in range(questions)))
     return file

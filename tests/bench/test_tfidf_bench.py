@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bench_data import make_data
 
-from bench import measure, tfidf
+from bench import measure, record, tfidf
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +26,8 @@ def test_a_run_measures_every_system(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for title in tfidf.TITLES.values():
         assert f"| {title} |" in text
     assert list(raw["systems"]) == list(tfidf.TITLES)
+    assert record.kind_of(raw) == "tfidf"
+    assert [line.baseline for line in record.tfidf_lines(raw)] == [False, False, True, True]
     for measured in raw["systems"].values():
         assert measured["build"]["passages"] == raw["passages"] > 200
         assert measured["build"]["index_bytes"] > 0

@@ -18,7 +18,7 @@ from bench_data import make_data
 from in_process import run_children_here
 from safetensors.torch import save_file
 
-from bench import writer
+from bench import record, writer
 from runtime import tiny_writer
 
 PLAN = Plan(passages=200, questions=3, threads=1, written_from=(4, 2), passage_tokens=12, written=6)
@@ -75,3 +75,14 @@ def test_missing_weights_end_with_2(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("WHEREFROM_DATA", str(make_data(tmp_path / "data")))
     assert writer.main(["--weights", str(tmp_path / "none"), "--out", str(tmp_path / "o.md")]) == 2
     assert not (tmp_path / "o.md").exists()
+
+
+def test_a_run_becomes_lines_of_figures(run: Run) -> None:
+    raw = json.loads(json.dumps(writer.as_json(run)))
+    assert record.kind_of(raw) == "writer"
+    lines = record.writer_lines(raw)
+    assert {line.topic for line in lines} == {"speed", "size"}
+    assert {line.system for line in lines if "whole answer" in line.over} == {
+        "wherefrom, written",
+        "quoted instead of written",
+    }

@@ -1,4 +1,4 @@
-"""`wherefrom train` from the command line; the making itself is tested in tests/train."""
+"""`wherefrom train` from the command line; the making itself is tested in tests/systems."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from wherefrom.systems.table import SYSTEMS
 
 NAMES = (
     "squad/train-v1.1.json",
@@ -41,9 +43,8 @@ def run(*arguments: object, before: str = "pass") -> subprocess.CompletedProcess
 def test_help_lists_the_models() -> None:
     done = run("train", "--help")
     assert done.returncode == 0
-    assert "reader" in done.stdout
-    assert "drqa" in done.stdout
-    assert "rankqa" in done.stdout
+    for name in SYSTEMS:
+        assert f"  {name} " in done.stdout
 
 
 def test_a_plain_install_is_told_what_to_install(tmp_path: Path) -> None:
@@ -118,16 +119,18 @@ def test_a_re_ranker_is_made_from_a_library(tmp_path: Path) -> None:
     library(tmp_path).close()
     data, out, recipe = write_squad(tmp_path / "data"), tmp_path / "out", tmp_path / "recipe.toml"
     recipe.write_text('[task]\ngroups = ["reading", "aggregation"]\nwidth = 8\nheld_out = 0.3\n[loop]\nepochs = 2\n')
-    chosen = [part for setting in SENTENCES for part in ("--set", setting)]
-    asked = ("--data", data, "--library", tmp_path / "library", "--out", out, "--recipe", recipe, *chosen)
+    chosen = [part for setting in SENTENCES for part in ("--set", f"pipeline.{setting}")]
+    asked = ("--data", data, "--library", tmp_path / "library", "--out", out, "--settings", recipe, *chosen)
     done = run("train", "rankqa", *asked)
     assert done.returncode == 0, done.stderr
     assert "measure: exact match" in done.stdout
+    assert f"use it with --set rerank.kind=rankqa --set rerank.weights={out / 'weights'}" in done.stdout
     assert (out / "weights" / "model.npz").exists()
-    assert not (out / "ablations.json").exists()
-    using = ("--set", "rerank.kind=rankqa", "--set", f"rerank.weights={out / 'weights'}", *chosen)
-    told = run("ask", "--library", tmp_path / "library", "--min-chance", 0, *using, "Who built the mill?")
-    assert told.returncode == 0, told.stderr
-    other = run("train", "rankqa", *asked, "--set", "retrieve.k=2")
+    assert not (out / "ablations").exists()
+    using = ("--set", "rerank.kind=rankqa", "--set", f"rerank.weights={out / 'weights'}")
+    plain = [part for setting in SENTENCES for part in ("--set", setting)]
+    answer = run("ask", "--library", tmp_path / "library", "--min-chance", 0, *using, *plain, "Who built the mill?")
+    assert answer.returncode == 0, answer.stderr
+    other = run("train", "rankqa", *asked, "--set", "pipeline.retrieve.k=2")
     assert other.returncode == 1
     assert "was made with settings" in other.stderr

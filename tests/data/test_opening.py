@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from dataset_checks import text
 
-from wherefrom.data.faults import DatasetError, Ids, Place
+from wherefrom.data.faults import DatasetError, Ids, RecordPlace
 from wherefrom.data.opening import (
     csv_rows,
     json_records,
@@ -171,7 +171,7 @@ def test_a_folder_in_place_of_a_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_ids_are_given_once() -> None:
-    ids, place = Ids(), Place(Path("a"), 3)
+    ids, place = Ids(), RecordPlace(Path("a"), 3)
     assert [ids.distinct(id) for id in ["x", "x~2", "x", "x"]] == ["x", "x~2", "x~2~2", "x~3"]
     assert ids.once("y", place, "id") == "y"
     with pytest.raises(DatasetError, match="a, line 3: id 'y' came before"):

@@ -10,12 +10,13 @@ import pytest
 
 from evaluate.small_data import write_squad
 from wherefrom import Library
+from wherefrom.build import build
 from wherefrom.config import Settings, resolve
 from wherefrom.data import squad
 from wherefrom.data.examples import Example, whole
 from wherefrom.evaluate.predict import (
     PredictError,
-    Run,
+    PredictionRun,
     export,
     facts_of_data,
     given_hits,
@@ -25,7 +26,7 @@ from wherefrom.evaluate.predict import (
     weights_of,
 )
 from wherefrom.evaluate.predictions import read_predictions
-from wherefrom.pipeline import Pipeline, build
+from wherefrom.pipeline import Pipeline
 from wherefrom.types import Document, Question
 
 
@@ -40,12 +41,14 @@ def pipeline() -> Pipeline:
 
 
 @pytest.fixture
-def run(tmp_path: Path, examples: list[Example]) -> Run:
+def run(tmp_path: Path, examples: list[Example]) -> PredictionRun:
     file = tmp_path / "valid-v1.1.json"
-    return Run("squad", file.name, facts_of_data(file), "given", "short", 0.0, None, resolved(Settings()))
+    return PredictionRun("squad", file.name, facts_of_data(file), "given", "short", 0.0, None, resolved(Settings()))
 
 
-def test_a_trace_for_every_question(examples: list[Example], pipeline: Pipeline, run: Run, tmp_path: Path) -> None:
+def test_a_trace_for_every_question(
+    examples: list[Example], pipeline: Pipeline, run: PredictionRun, tmp_path: Path
+) -> None:
     out = tmp_path / "traces.jsonl"
     assert predict(examples, pipeline, run, out) == 5
     traces = {trace.question.id: trace for trace in read_traces(out)}
@@ -57,7 +60,7 @@ def test_a_trace_for_every_question(examples: list[Example], pipeline: Pipeline,
 
 
 def test_an_interrupted_run_is_gone_on_with(
-    examples: list[Example], pipeline: Pipeline, run: Run, tmp_path: Path
+    examples: list[Example], pipeline: Pipeline, run: PredictionRun, tmp_path: Path
 ) -> None:
     whole_run, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
     predict(examples, pipeline, run, whole_run)
@@ -74,7 +77,9 @@ def test_an_interrupted_run_is_gone_on_with(
     assert answers(cut) == answers(whole_run)
 
 
-def test_two_different_runs_do_not_mix(examples: list[Example], pipeline: Pipeline, run: Run, tmp_path: Path) -> None:
+def test_two_different_runs_do_not_mix(
+    examples: list[Example], pipeline: Pipeline, run: PredictionRun, tmp_path: Path
+) -> None:
     out = tmp_path / "traces.jsonl"
     predict(examples, pipeline, run, out)
     with pytest.raises(PredictError, match="was made with style = 'short', not 'sentence'"):
@@ -85,13 +90,13 @@ def test_two_different_runs_do_not_mix(examples: list[Example], pipeline: Pipeli
 
 
 def test_a_limit_takes_the_first_questions(
-    examples: list[Example], pipeline: Pipeline, run: Run, tmp_path: Path
+    examples: list[Example], pipeline: Pipeline, run: PredictionRun, tmp_path: Path
 ) -> None:
     assert predict(examples, pipeline, replace(run, limit=2), tmp_path / "out.jsonl") == 2
 
 
 def test_every_second_question_is_a_sample(
-    examples: list[Example], pipeline: Pipeline, run: Run, tmp_path: Path
+    examples: list[Example], pipeline: Pipeline, run: PredictionRun, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.jsonl"
     assert predict(examples, pipeline, replace(run, every=2), out) == 3
@@ -122,7 +127,7 @@ def test_gold_passages_are_those_labelled_or_those_with_the_answer() -> None:
     assert scores == sorted(scores, reverse=True)
 
 
-def test_passages_can_come_from_a_library(examples: list[Example], run: Run, tmp_path: Path) -> None:
+def test_passages_can_come_from_a_library(examples: list[Example], run: PredictionRun, tmp_path: Path) -> None:
     library = Library(tmp_path / "library")
     library.put([Document(example.passages[0].id, example.passages[0].text) for example in examples])
     out = tmp_path / "out.jsonl"
@@ -133,7 +138,7 @@ def test_passages_can_come_from_a_library(examples: list[Example], run: Run, tmp
 
 @pytest.mark.parametrize("format", ["squad", "msmarco"])
 def test_official_answers_say_what_the_traces_say(
-    examples: list[Example], pipeline: Pipeline, run: Run, tmp_path: Path, format: str
+    examples: list[Example], pipeline: Pipeline, run: PredictionRun, tmp_path: Path, format: str
 ) -> None:
     traces, out = tmp_path / "traces.jsonl", tmp_path / "official.json"
     predict(examples, pipeline, replace(run, min_chance=0.6), traces)
@@ -145,7 +150,7 @@ def test_official_answers_say_what_the_traces_say(
 
 
 def test_a_trec_run_ranks_what_the_traces_rank(
-    examples: list[Example], pipeline: Pipeline, run: Run, tmp_path: Path
+    examples: list[Example], pipeline: Pipeline, run: PredictionRun, tmp_path: Path
 ) -> None:
     traces, out = tmp_path / "traces.jsonl", tmp_path / "run.trec"
     predict(examples, pipeline, run, traces)

@@ -15,7 +15,7 @@ from wherefrom.evaluate.consistency import consistency
 from wherefrom.evaluate.predictions import Prediction
 from wherefrom.evaluate.report import ReportError, plots, write_report
 from wherefrom.evaluate.score import score
-from wherefrom.plots import Bar, Line, bar_plot, line_plot
+from wherefrom.plots import Bar, Curve, bar_plot, line_plot
 from wherefrom.types import Question
 
 
@@ -118,7 +118,7 @@ def test_an_unknown_kind_of_report_is_refused(scores: Path, tmp_path: Path) -> N
 
 def test_plots_are_well_formed_pictures() -> None:
     line = line_plot(
-        "a <b>", "x & y", "y", [Line("one", [(0, 0), (1, 1)]), Line("two", [(0, 1), (1, 0)])], diagonal=True
+        "a <b>", "x & y", "y", [Curve("one", [(0, 0), (1, 1)]), Curve("two", [(0, 1), (1, 0)])], diagonal=True
     )
     bars = bar_plot("bars", [Bar("first", 10.0, 8.0, 12.0), Bar("empty", 0.0)], "%")
     for picture in (line, bars):

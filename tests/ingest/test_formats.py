@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
-from wherefrom.ingest.formats import SUFFIXES, Failure, Record, kind_of, read
+from wherefrom.ingest.formats import SUFFIXES, IngestFailure, Record, kind_of, read
 
 HTML = b"<!DOCTYPE html><html><head><title>Page</title></head><body><p>Words here.</p></body></html>"
 WIKIPEDIA = b'<doc id="12" url="u" title="Anarchism">\nAnarchism\n\nWords.\n</doc>\n'
@@ -51,7 +51,7 @@ def zip_file() -> bytes:
     return out.getvalue()
 
 
-def all_of(path: Path, megabytes: float = 1.0) -> list[Record | Failure]:
+def all_of(path: Path, megabytes: float = 1.0) -> list[Record | IngestFailure]:
     return list(read(path, IngestSettings(max_megabytes=megabytes)))
 
 
@@ -152,7 +152,7 @@ def test_texts_and_titles_are_cleaned(tmp_path: Path) -> None:
 def test_a_record_of_control_characters_only_is_a_failure(tmp_path: Path) -> None:
     data = b'{"text": "\\u0000\\u0001"}\n' + JSONL
     assert all_of(put(tmp_path / "a.jsonl", data)) == [
-        Failure("a.jsonl:1", "its text is empty"),
+        IngestFailure("a.jsonl:1", "its text is empty"),
         Record("1", "T", "Words.", "line 2"),
     ]
 
@@ -198,7 +198,7 @@ def test_records_before_a_break_in_packed_data_are_still_given(tmp_path: Path) -
     chance = random.Random(1)
     lines = b"".join(json.dumps({"text": chance.randbytes(200).hex()}).encode() + b"\n" for _ in range(5000))
     packed = gzip.compress(lines)
-    records: list[Record | Failure] = []
+    records: list[Record | IngestFailure] = []
 
     def read_all() -> None:
         for outcome in read(put(tmp_path / "a.jsonl.gz", packed[:-5000]), IngestSettings()):
@@ -276,7 +276,7 @@ def test_any_bytes_under_any_suffix_are_read_or_refused(
     path = put(tmp_path / f"a{suffix}", beginning + rest)
     with contextlib.suppress(IngestError):
         for outcome in all_of(path):
-            assert isinstance(outcome, Record | Failure)
+            assert isinstance(outcome, Record | IngestFailure)
             if isinstance(outcome, Record):
                 assert outcome.text.strip()
                 outcome.text.encode()

@@ -9,12 +9,12 @@ import pytest
 
 from wherefrom.errors import IngestError
 from wherefrom.ingest import jsonl
-from wherefrom.ingest.outcome import Failure, Record
+from wherefrom.ingest.outcome import IngestFailure, Record
 
 LIMIT = 1_000_000
 
 
-def read(data: str | bytes, limit: int = LIMIT) -> list[Record | Failure]:
+def read(data: str | bytes, limit: int = LIMIT) -> list[Record | IngestFailure]:
     data = data.encode() if isinstance(data, str) else data
     return list(jsonl.read(io.BytesIO(data), "docs.jsonl", limit))
 
@@ -69,7 +69,7 @@ def test_a_bad_line_says_what_is_wrong_and_the_next_is_read(line: str | bytes, r
     line = line.encode() if isinstance(line, str) else line
     assert read(b'{"text": "a"}\n' + line + b'\n{"text": "b"}') == [
         Record(None, "", "a", "line 1"),
-        Failure("docs.jsonl:2", reason),
+        IngestFailure("docs.jsonl:2", reason),
         Record(None, "", "b", "line 3"),
     ]
 
@@ -86,7 +86,7 @@ def test_a_line_over_the_limit_fails_without_being_held_in_memory() -> None:
     long = json.dumps({"text": "x" * 500_000}).encode()
     stream = Watched(long + b'\n{"text": "b"}\n' + long)
     outcomes = list(jsonl.read(stream, "docs.jsonl", 1000))
-    assert [type(outcome) for outcome in outcomes] == [Failure, Record, Failure]
+    assert [type(outcome) for outcome in outcomes] == [IngestFailure, Record, IngestFailure]
     assert outcomes[0].name == "docs.jsonl:1"
     assert "ingest.max_megabytes" in outcomes[0].reason
     assert outcomes[1] == Record(None, "", "b", "line 2")

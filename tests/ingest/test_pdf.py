@@ -16,7 +16,7 @@ from pypdf.generic import NameObject, StreamObject
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
 from wherefrom.ingest import formats, pdf
-from wherefrom.ingest.outcome import Failure, Record
+from wherefrom.ingest.outcome import IngestFailure, Record
 
 PROSE = (
     "The bridge was opened in 1932 after eight years of work by a large team of engineers. "
@@ -205,5 +205,5 @@ def test_a_damaged_page_is_named_and_the_others_are_read(tmp_path: Path) -> None
     assert isinstance(record, Record)
     assert "First page." in record.text
     assert "Third page." in record.text
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, IngestFailure)
     assert failure.name == "damaged.pdf:page 2"

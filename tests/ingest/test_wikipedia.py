@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 
 from wherefrom.ingest import wikipedia
-from wherefrom.ingest.outcome import Failure, Record
+from wherefrom.ingest.outcome import IngestFailure, Record
 
 URL = "https://en.wikipedia.org/wiki?curid=12"
 ARTICLE = f'<doc id="12" url="{URL}" title="Anarchism">\nAnarchism\n\nIt is a movement.\n\nMore.\n</doc>\n'
 
 
-def read(data: str | bytes, limit: int = 1_000_000) -> list[Record | Failure]:
+def read(data: str | bytes, limit: int = 1_000_000) -> list[Record | IngestFailure]:
     data = data.encode() if isinstance(data, str) else data
     return list(wikipedia.read(io.BytesIO(data), "wiki_00", limit))
 
@@ -46,14 +46,14 @@ def test_articles_without_text_are_skipped_silently() -> None:
 def test_a_missing_end_is_a_failure_that_names_the_id() -> None:
     cut = ARTICLE.replace("</doc>\n", "")
     assert read(cut + ARTICLE + cut) == [
-        Failure("wiki_00:1", "article 12 has no </doc>"),
+        IngestFailure("wiki_00:1", "article 12 has no </doc>"),
         Record("12", "Anarchism", "It is a movement.\n\nMore.", "line 7", URL),
-        Failure("wiki_00:14", "article 12 has no </doc>; the file may be cut off"),
+        IngestFailure("wiki_00:14", "article 12 has no </doc>; the file may be cut off"),
     ]
 
 
 def test_text_outside_articles_is_told_once() -> None:
-    assert read("stray\nlines\nhere\n" + ARTICLE)[0] == Failure(
+    assert read("stray\nlines\nhere\n" + ARTICLE)[0] == IngestFailure(
         "wiki_00:1", "there is text outside <doc ...> and </doc>"
     )
     assert len(read("stray\nlines\nhere\n" + ARTICLE)) == 2
@@ -62,7 +62,7 @@ def test_text_outside_articles_is_told_once() -> None:
 def test_an_article_over_the_limit_fails_and_the_next_is_read() -> None:
     long = '<doc id="1" title="A">\n' + "word " * 1000 + "\n" + "word\n" * 1000 + "</doc>\n"
     outcomes = read(long + ARTICLE, limit=500)
-    assert [type(outcome) for outcome in outcomes] == [Failure, Record]
+    assert [type(outcome) for outcome in outcomes] == [IngestFailure, Record]
     assert outcomes[0].name == "wiki_00:1"
     assert "article 1 is longer than" in outcomes[0].reason
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wherefrom.metrics.checks import MetricError
 from wherefrom.metrics.ranking import (
-    Ranking,
+    RankedGains,
     average_precision,
     dcg_at,
     hit_at,
@@ -29,7 +29,7 @@ from wherefrom.metrics.ranking import (
 )
 
 gains = st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0]), max_size=12)
-rankings = st.builds(lambda listed, missed: Ranking(tuple(listed), tuple(missed)), gains, gains)
+rankings = st.builds(lambda listed, missed: RankedGains(tuple(listed), tuple(missed)), gains, gains)
 METRICS = (
     average_precision,
     reciprocal_rank,
@@ -43,7 +43,7 @@ METRICS = (
 
 def test_worked_out_by_hand() -> None:
     # relevant at ranks 2 and 4, and one missed: AP = (1/3)(1/2 + 2/4) = 1/3, RR = 1/2
-    ranking = Ranking((0, 1, 0, 1, 0), missed=(1,))
+    ranking = RankedGains((0, 1, 0, 1, 0), missed=(1,))
     assert average_precision(ranking) == pytest.approx(1 / 3)
     assert reciprocal_rank(ranking) == 1 / 2
     assert reciprocal_rank(ranking, k=1) == 0.0
@@ -56,22 +56,22 @@ def test_worked_out_by_hand() -> None:
 
 def test_ndcg_by_hand() -> None:
     # gains 1, 0, 3 and a missed 2: DCG = 1/1 + 3/log2(4) = 2.5; ideal 3, 2, 1: 3 + 2/log2(3) + 1/2
-    ranking = Ranking((1, 0, 3), missed=(2,))
+    ranking = RankedGains((1, 0, 3), missed=(2,))
     assert dcg_at(ranking.gains) == pytest.approx(2.5)
     assert ndcg_at(ranking) == pytest.approx(2.5 / (3.5 + 2 / math.log2(3)))
     assert ndcg_at(ranking, 1) == pytest.approx(1 / 3)
     # binary: hit at rank 2 of one relevant
-    assert ndcg_at(Ranking((0, 1)), 10) == pytest.approx(1 / math.log2(3))
+    assert ndcg_at(RankedGains((0, 1)), 10) == pytest.approx(1 / math.log2(3))
 
 
 def test_means_leave_out_questions_without_a_relevant_item_or_count_them_zero() -> None:
-    questions = [Ranking((1, 0)), Ranking((0, 1)), Ranking((0, 0))]
+    questions = [RankedGains((1, 0)), RankedGains((0, 1)), RankedGains((0, 0))]
     assert mean_average_precision(questions) == pytest.approx((1 + 1 / 2) / 2)
     assert mean_average_precision(questions, without_relevant="zero") == pytest.approx((1 + 1 / 2) / 3)
     assert mean_reciprocal_rank(questions) == pytest.approx(3 / 4)
-    assert mean_over([*questions, Ranking((), missed=(1,))], precision_at) == pytest.approx(1 / 3)
+    assert mean_over([*questions, RankedGains((), missed=(1,))], precision_at) == pytest.approx(1 / 3)
     with pytest.raises(MetricError, match="none of 1 questions"):
-        mean_average_precision([Ranking((0,))])
+        mean_average_precision([RankedGains((0,))])
 
 
 def test_ties_keep_the_given_order_or_go_by_larger_id() -> None:
@@ -111,7 +111,7 @@ def test_agrees_with_trec_eval() -> None:
 
 
 @given(rankings)
-def test_bounds(ranking: Ranking) -> None:
+def test_bounds(ranking: RankedGains) -> None:
     for metric in METRICS:
         assert 0.0 <= metric(ranking) <= 1.0 + 1e-12
     if not ranking.relevant:
@@ -120,7 +120,7 @@ def test_bounds(ranking: Ranking) -> None:
 
 @given(gains)
 def test_the_best_order_is_perfect(given_gains: list[float]) -> None:
-    best = Ranking(tuple(sorted(given_gains, reverse=True)))
+    best = RankedGains(tuple(sorted(given_gains, reverse=True)))
     if best.relevant:
         assert average_precision(best) == reciprocal_rank(best) == pytest.approx(1.0)
         assert ndcg_at(best) == pytest.approx(1.0)
@@ -133,11 +133,11 @@ def test_moving_a_better_item_up_never_hurts(given_gains: list[float], place: in
     moved = list(given_gains)
     moved[place], moved[place + 1] = moved[place + 1], moved[place]
     for metric in METRICS:
-        assert metric(Ranking(tuple(moved))) >= metric(Ranking(tuple(given_gains))) - 1e-12
+        assert metric(RankedGains(tuple(moved))) >= metric(RankedGains(tuple(given_gains))) - 1e-12
 
 
 @given(rankings)
-def test_recall_and_hits_grow_with_k(ranking: Ranking) -> None:
+def test_recall_and_hits_grow_with_k(ranking: RankedGains) -> None:
     for k in range(1, 8):
         assert recall_at(ranking, k + 1) >= recall_at(ranking, k)
         assert hit_at(ranking, k + 1) >= hit_at(ranking, k)
@@ -158,5 +158,5 @@ def test_errors_name_what_is_wrong() -> None:
     with pytest.raises(MetricError, match="give the ids"):
         order([0.5], ties="trec")
     with pytest.raises(MetricError, match="k is 0"):
-        precision_at(Ranking((1,)), 0)
+        precision_at(RankedGains((1,)), 0)
     assert order([math.inf, -math.inf, 0.0]) == [0, 2, 1]

@@ -70,7 +70,7 @@ def write(folder: Path, table: str = WHOLE) -> Path:
     paper = folder / "sample"
     (paper / "settings").mkdir(parents=True)
     (paper / "table.toml").write_text(table, encoding="utf-8")
-    (paper / "settings" / "real.toml").write_text("[retrieve]\nk = 7\n")
+    (paper / "settings" / "real.toml").write_text('system = "rankqa"\n[settings.pipeline.retrieve]\nk = 7\n')
     (paper / "settings" / "planned.toml").write_text('[planned.masque]\nranker = "pair"\np2p = true\n')
     return paper
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
 from wherefrom.config import names
 from wherefrom.errors import NotFound
+from wherefrom.papers.results import measured
+from wherefrom.papers.runner import resolved
 from wherefrom.papers.table import Paper, Row, paper, papers, slugs
+from wherefrom.systems import table as systems
 
 # Rows of each table, counted by hand in the sources. One line of a source is several rows where it spans several
 # datasets or tasks: TREC-QA raw and cleaned, NLG and Q&A, the four columns of Table 5.4 and its shares.
@@ -150,11 +155,38 @@ def test_no_result_is_entered_twice(rows: list[Row]) -> None:
 
 def test_every_settings_file_is_used_and_every_used_one_exists(shelf: dict[str, Paper]) -> None:
     for slug, found in shelf.items():
-        there = {file.name for file in (files("wherefrom.papers") / slug / "settings").iterdir()}
-        recipes = [row.recipe for row in found.rows if row.recipe]
-        started_from = {recipe.training.get("writer", {}).get("masque") for recipe in recipes} - {None}
+        folder = files("wherefrom.papers") / slug / "settings"
+        there = {file.name: tomllib.loads(file.read_text(encoding="utf-8")) for file in folder.iterdir()}
+        used = {row.recipe.file for row in found.rows if row.recipe}
+        used |= {values["base"] for values in there.values() if "base" in values}
+        used |= {other for recipe in found.recipes.values() for other in recipe.uses.values()}
         ours = {"masque-pair-lin.toml", "masque-point-max.toml"} if slug == "preast" else set()  # no row has them
-        assert there == {recipe.file for recipe in recipes} | started_from | ours
+        assert set(there) == used | ours, slug
+
+
+def test_every_settings_file_is_one_of_its_system(shelf: dict[str, Paper]) -> None:
+    pytest.importorskip("torch", reason="loads every system: pip install 'wherefrom[train]'")
+    for found in shelf.values():
+        for recipe in found.recipes.values():
+            if recipe.system:
+                resolved(found, recipe.file)  # or a slip in it is told
+            for other in recipe.uses.values():
+                resolved(found, other)
+
+
+def test_the_results_kept_in_the_repository_are_of_these_rows(shelf: dict[str, Paper]) -> None:
+    runs = Path(__file__).parents[2] / "runs"
+    if not runs.exists():
+        pytest.skip("runs/ lies in the repository alone")
+    kept = measured(runs, shelf.values())  # each is checked against its row
+    assert {result.row_id for result in kept if result.paper == "rankqa"} == {row.id for row in shelf["rankqa"].rows}
+    for result in kept:
+        recipe = shelf[result.paper].row(result.row_id).recipe
+        assert recipe is not None
+        assert result.run.settings_file == recipe.file
+        assert result.run.system == recipe.system
+        assert result.run.commit
+        assert not result.run.changed
 
 
 def test_rows_of_ours_say_how_they_run_and_prior_work_does_not(rows: list[Row]) -> None:
@@ -165,20 +197,30 @@ def test_rows_of_ours_say_how_they_run_and_prior_work_does_not(rows: list[Row]) 
 
 def test_planned_settings_do_not_exist_yet(rows: list[Row]) -> None:
     """When one comes to exist, its settings files must begin to use it."""
-    assert not {name for row in rows if row.recipe for name in row.recipe.planned} & set(names())
+    planned = {name for row in rows if row.recipe for name in row.recipe.planned}
+    assert not planned & set(names())
+    assert not {name.partition(".")[0] for name in planned} & set(systems.SYSTEMS)
 
 
 def test_same_settings_give_the_same_numbers_where_a_table_repeats_another(shelf: dict[str, Paper]) -> None:
     preast = shelf["preast"]
-    for repeated, original in {
+    repeats = {
         "t5-5-preast": "ta-1-preast",
-        "ta-2-preast": "ta-1-preast",
         "t5-5-masque": "ta-1-masque-bs88",
         "t5-7-masque-pair-max": "ta-1-masque-pair-max",
-    }.items():
+    }
+    for repeated, original in repeats.items():
         assert preast.row(repeated).recipe == preast.row(original).recipe
+    for repeated, original in {**repeats, "ta-2-preast": "ta-1-preast"}.items():
         for name, value in preast.row(repeated).reported.items():
             assert value == preast.row(original).reported[name]
+
+
+def test_rows_that_are_compared_differ_in_their_settings(shelf: dict[str, Paper]) -> None:
+    tied, untied = (shelf["preast"].row(f"ta-2-{name}").recipe for name in ("tied", "preast"))
+    assert tied is not None
+    assert untied is not None
+    assert tied.settings != untied.settings
 
 
 def test_the_mean_of_the_yearly_tables_is_the_ablation_table(shelf: dict[str, Paper]) -> None:

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paper_files import HEAD, PLANNED, PRIOR, result, sample
+from paper_files import HEAD, PLANNED, PRIOR, result, sample, write
 
 from wherefrom import __version__
 from wherefrom.errors import NotFound
 from wherefrom.origin import commit_of
 from wherefrom.papers.faults import ResultFault, RunFailed, RunRefused
 from wherefrom.papers.results import measured, save
-from wherefrom.papers.runner import Outcome, reproduce
-from wherefrom.papers.table import Paper, Row, papers
+from wherefrom.papers.runner import SystemRows, reproduce
+from wherefrom.papers.table import Paper, Row, load, papers
+from wherefrom.systems.contract import Scores
 
 GOOD = {"first": {"em": 0.5, "f1": 0.6}, "second": {"map": 0.7}}
 
@@ -33,12 +34,12 @@ class Scripted:
         self.more = more
         self.ran: list[str] = []
 
-    def __call__(self, row: Row) -> Outcome:
+    def __call__(self, row: Row) -> Scores:
         self.ran.append(row.id)
-        told = self.script[row.id]
-        if isinstance(told, BaseException):
-            raise told
-        return Outcome(told, seed=13, **self.more)
+        scripted = self.script[row.id]
+        if isinstance(scripted, BaseException):
+            raise scripted
+        return Scores(scripted, seed=13, **self.more)
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_runs_the_rows_that_can_run_and_saves_each(paper: Paper, runs: Path) -> 
     scripted = Scripted()
     summary = reproduce(paper, None, runs, scripted)
     assert scripted.ran == ["first", "second"]
-    assert files_in(runs) == ["sample/first.json", "sample/second.json"]
+    assert files_in(runs) == ["sample.jsonl"]
     assert measured(runs, [paper]) == list(summary.saved)
     assert [refusal.row.id for refusal in summary.refused] == ["later"]
     assert "needs settings that do not exist" in summary.refused[0].reason
@@ -70,13 +71,12 @@ def test_a_saved_result_says_how_it_came_about(paper: Paper, runs: Path, tmp_pat
     data = tmp_path / "squad" / "train.json"
     data.parent.mkdir()
     data.write_bytes(b"{}")
-    reproduce(paper, "first", runs, Scripted(data=(data,)))
-    saved = json.loads((runs / "sample" / "first.json").read_text())
+    reproduce(paper, "first", runs, Scripted(files=(data,)))
+    (saved,) = map(json.loads, (runs / "sample.jsonl").read_text().splitlines())
     assert saved["metrics"] == {"em": 0.5, "f1": 0.6}
     run = saved["run"]
     assert (run["seed"], run["settings_file"], run["wherefrom"]) == (13, "real.toml", __version__)
-    assert run["settings"]["retrieve"]["k"] == 7
-    assert run["settings"]["split"]["words"] == 100  # defaults are saved too
+    assert (run["system"], run["measure"], run["settings"]) == ("rankqa", "", {"pipeline": {"retrieve": {"k": 7}}})
     assert run["data"] == [{"name": "squad/train.json", "sha256": hashlib.sha256(b"{}").hexdigest()}]
     assert run["date"].endswith("+00:00")
     assert run["seconds"] >= 0
@@ -85,26 +85,26 @@ def test_a_saved_result_says_how_it_came_about(paper: Paper, runs: Path, tmp_pat
 
 def test_a_row_with_a_stand_in_is_as_printed_only_when_the_run_says_so(paper: Paper, runs: Path) -> None:
     reproduce(paper, None, runs, Scripted())
-    assert [found.run.as_printed for found in measured(runs, [paper])] == [True, False]
+    assert [result.run.as_printed for result in measured(runs, [paper])] == [True, False]
     reproduce(paper, "second", runs, Scripted(as_printed=True), again=True)
-    assert [found.run.as_printed for found in measured(runs, [paper])] == [True, True]
+    assert [result.run.as_printed for result in measured(runs, [paper])] == [True, True]
 
 
 def test_results_are_kept_and_a_stopped_reproduction_goes_on(paper: Paper, runs: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         reproduce(paper, None, runs, Scripted({**GOOD, "second": KeyboardInterrupt()}))
-    assert files_in(runs) == ["sample/first.json"]
+    assert [result.row_id for result in measured(runs, [paper])] == ["first"]
     scripted = Scripted()
     summary = reproduce(paper, None, runs, scripted)
     assert scripted.ran == ["second"]
-    assert [found.row_id for found in summary.kept] == ["first"]
-    assert [found.row_id for found in summary.saved] == ["second"]
+    assert [result.row_id for result in summary.kept] == ["first"]
+    assert [result.row_id for result in summary.saved] == ["second"]
 
 
 def test_again_runs_anew_and_replaces(paper: Paper, runs: Path) -> None:
     reproduce(paper, "first", runs, Scripted())
     reproduce(paper, "first", runs, Scripted({"first": {"em": 0.1, "f1": 0.2}}), again=True)
-    assert [found.metrics for found in measured(runs, [paper])] == [{"em": 0.1, "f1": 0.2}]
+    assert [result.metrics for result in measured(runs, [paper])] == [{"em": 0.1, "f1": 0.2}]
 
 
 def test_a_failing_row_leaves_no_result_and_the_others_are_tried(paper: Paper, runs: Path) -> None:
@@ -112,10 +112,10 @@ def test_a_failing_row_leaves_no_result_and_the_others_are_tried(paper: Paper, r
     with pytest.raises(RunFailed) as raised:
         reproduce(paper, None, runs, scripted)
     assert scripted.ran == ["first", "second"]
-    assert files_in(runs) == ["sample/second.json"]
+    assert [result.row_id for result in measured(runs, [paper])] == ["second"]
     assert "1 of 2 rows failed and have no new result" in str(raised.value)
     assert "sample first: MemoryError: no room" in str(raised.value)
-    assert [found.row_id for found in raised.value.summary.saved] == ["second"]
+    assert [result.row_id for result in raised.value.summary.saved] == ["second"]
     assert raised.value.exit_code != 0
     assert isinstance(raised.value.__cause__, MemoryError)
 
@@ -140,7 +140,7 @@ def test_numbers_that_cannot_be_are_a_failure(
 
 def test_a_missing_data_file_is_a_failure(paper: Paper, runs: Path, tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match="FileNotFoundError"):
-        reproduce(paper, "first", runs, Scripted(data=(tmp_path / "gone.json",)))
+        reproduce(paper, "first", runs, Scripted(files=(tmp_path / "gone.json",)))
     assert files_in(runs) == []
 
 
@@ -148,27 +148,27 @@ def test_a_failed_repetition_keeps_the_earlier_result(paper: Paper, runs: Path) 
     reproduce(paper, "first", runs, Scripted())
     with pytest.raises(RunFailed):
         reproduce(paper, "first", runs, Scripted({"first": OSError("disk")}), again=True)
-    assert [found.metrics for found in measured(runs, [paper])] == [GOOD["first"]]
+    assert [result.metrics for result in measured(runs, [paper])] == [GOOD["first"]]
 
 
 def test_a_file_that_cannot_be_finished_is_not_there(paper: Paper, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = result(paper.row("first"), em=0.5, f1=0.6)
-    save(runs, paper.row("first"), old)
+    save(runs, paper, old)
 
     def full(_: int) -> None:
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "fsync", full)  # the disk itself has no front door
     with pytest.raises(OSError, match="no space"):
-        save(runs, paper.row("first"), result(paper.row("first"), em=0.1, f1=0.1))
-    assert files_in(runs) == ["sample/first.json"]
+        save(runs, paper, result(paper.row("first"), em=0.1, f1=0.1))
+    assert files_in(runs) == ["sample.jsonl"]
     assert measured(runs, [paper]) == [old]
 
 
 def test_what_a_killed_writer_leaves_is_not_taken_for_a_result(paper: Paper, runs: Path) -> None:
-    (runs / "sample").mkdir(parents=True)
-    (runs / "sample" / ".first.json.77.unfinished").write_text("{")
-    (runs / "sample" / ".hidden.json").write_text("{")
+    (runs / "unfinished-77").mkdir(parents=True)
+    (runs / "unfinished-77" / "sample.jsonl").write_text("{")
+    (runs / "speed.jsonl").write_text('{"milliseconds": 7}\n')  # results of another kind may lie there too
     assert measured(runs, [paper]) == []
 
 
@@ -212,46 +212,44 @@ def test_without_something_that_runs_rows_nothing_is_made_up(paper: Paper, runs:
 
 def test_what_runs_a_row_may_refuse_it_and_the_others_are_run(paper: Paper, runs: Path) -> None:
     summary = reproduce(paper, None, runs, Scripted({**GOOD, "first": RunRefused("first is not trained")}))
-    assert [found.row_id for found in summary.saved] == ["second"]
+    assert [result.row_id for result in summary.saved] == ["second"]
     assert {refusal.row.id: refusal.reason for refusal in summary.refused}["first"] == "first is not trained"
     again = reproduce(paper, None, runs, Scripted({"first": RunRefused("first is not trained")}))
-    assert [found.row_id for found in again.kept] == ["second"]
+    assert [result.row_id for result in again.kept] == ["second"]
 
 
 def test_every_shipped_row_is_refused_as_long_as_its_settings_are_planned(runs: Path) -> None:
-    waiting = [
-        found for found in papers() if found.slug not in ("rankqa", "masque", "preast")
-    ]  # their systems are there
-    assert len(waiting) == len(papers()) - 3
-    for found in waiting:
-        with pytest.raises(RunRefused, match="do not exist"):
-            reproduce(found, None, runs, Scripted())
-        for row in found.rows:
-            with pytest.raises(RunRefused) as raised:
-                reproduce(found, row.id, runs, Scripted())
-            if row.recipe:
-                assert all(name in str(raised.value) for name in row.recipe.planned)
+    rows = [row for each in papers() for row in each.rows if row.recipe]
+    waiting = {row.paper for row in rows if row.recipe and row.recipe.planned}
+    assert waiting.isdisjoint(row.paper for row in rows if row.recipe and row.recipe.system)  # a paper waits as a whole
+    assert {row.paper for row in rows} - waiting == {"rankqa", "masque", "preast"}  # their systems are there
+    for each in papers():
+        if each.slug in waiting:
+            with pytest.raises(RunRefused, match="do not exist"):
+                reproduce(each, None, runs, Scripted())
+            for row in each.rows:
+                with pytest.raises(RunRefused) as raised:
+                    reproduce(each, row.id, runs, Scripted())
+                if row.recipe:
+                    assert all(name in str(raised.value) for name in row.recipe.planned)
     assert not runs.exists()
 
 
-def test_the_rows_of_rankqa_wait_for_nothing() -> None:
-    (found,) = [paper for paper in papers() if paper.slug == "rankqa"]
-    for row in found.rows:
-        assert row.recipe is not None
-        assert not row.recipe.planned
-        assert row.recipe.settings.read.kind == "drqa"
-        assert row.recipe.settings.retrieve.kind == "tfidf"
-
-
-def test_no_row_of_masque_or_preast_waits_for_settings() -> None:
-    waiting = {
-        row.id
-        for found in papers()
-        if found.slug in ("masque", "preast")
-        for row in found.rows
-        if row.recipe and row.recipe.planned
-    }
-    assert waiting == set()
+def test_a_row_whose_system_is_not_there_or_cannot_be_measured_is_told(tmp_path: Path, runs: Path) -> None:
+    pytest.importorskip("torch", reason="loads a system: pip install 'wherefrom[train]'")
+    made = sample(tmp_path / "papers")
+    with pytest.raises(RunRefused, match=r"sample first: --data is needed"):
+        reproduce(made, "first", runs, SystemRows(made, {}, tmp_path / "work"))
+    for system, raised, message in (
+        ("rankq", RunFailed, r"there is no system 'rankq'; did you mean rankqa\?"),
+        ("tagger", RunRefused, "sample first: tagger cannot be measured for a row of a paper"),
+    ):
+        (tmp_path / system).mkdir()
+        folder = write(tmp_path / system)
+        (folder / "settings" / "real.toml").write_text(f'system = "{system}"\n')
+        changed = load(folder)
+        with pytest.raises(raised, match=message):
+            reproduce(changed, "first", runs, SystemRows(changed, {"data": tmp_path}, tmp_path / "work"))
 
 
 def test_no_runs_are_no_results(paper: Paper, runs: Path) -> None:
@@ -259,16 +257,20 @@ def test_no_runs_are_no_results(paper: Paper, runs: Path) -> None:
     assert measured(runs) == []
 
 
-def renamed(path: Path) -> None:
-    path.rename(path.with_name("second.json"))
+def of_another_paper(path: Path) -> None:
+    path.write_text(path.read_text().replace('"paper":"sample"', '"paper":"masque"'))
 
 
 def of_a_lost_row(path: Path) -> None:
-    path.rename(path.with_name("frist.json"))
+    path.write_text(path.read_text().replace('"row_id":"first"', '"row_id":"frist"'))
+
+
+def twice(path: Path) -> None:
+    path.write_text(path.read_text() * 2)
 
 
 def of_a_lost_paper(path: Path) -> None:
-    path.parent.rename(path.parent.with_name("smple"))
+    path.rename(path.with_name("smple.jsonl"))
 
 
 def cut(path: Path) -> None:
@@ -276,7 +278,7 @@ def cut(path: Path) -> None:
 
 
 def mistyped(path: Path) -> None:
-    path.write_text(path.read_text().replace('"seed": 13', '"seed": "thirteen"'))
+    path.write_text(path.read_text().replace('"seed":13', '"seed":"thirteen"'))
 
 
 def without_a_number(path: Path) -> None:
@@ -286,19 +288,20 @@ def without_a_number(path: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (renamed, "second.json: holds the result of sample first; it was moved or renamed"),
-        (of_a_lost_row, "frist.json: sample no longer has a row 'frist', move the file away; did you mean first?"),
-        (of_a_lost_paper, "there is no paper 'smple', move the folder away; did you mean sample?"),
-        (cut, "first.json: is not a result"),
-        (mistyped, "first.json: is not a result: Expected `int`, got `str`"),
-        (without_a_number, "first.json: f1 is reported but was not measured"),
+        (of_another_paper, "sample.jsonl, line 1: holds a result of masque; it was moved or renamed"),
+        (of_a_lost_row, "line 1: sample no longer has a row 'frist', take the line out; did you mean first?"),
+        (twice, "sample.jsonl, line 2: a second result of first; take one of them out"),
+        (of_a_lost_paper, "smple.jsonl: there is no paper 'smple', move the file away; did you mean sample?"),
+        (cut, "sample.jsonl, line 1: is not a result"),
+        (mistyped, "sample.jsonl, line 1: is not a result: Expected `int`, got `str`"),
+        (without_a_number, "sample.jsonl, line 1: f1 is reported but was not measured"),
     ],
 )
 def test_results_that_fit_no_row_are_refused_by_name(
     paper: Paper, runs: Path, harm: Callable[[Path], None], message: str
 ) -> None:
     reproduce(paper, "first", runs, Scripted())
-    harm(runs / "sample" / "first.json")
+    harm(runs / "sample.jsonl")
     with pytest.raises(ResultFault) as raised:
         measured(runs, [paper])
     assert message in str(raised.value)
@@ -306,8 +309,8 @@ def test_results_that_fit_no_row_are_refused_by_name(
 
 def test_a_kept_result_that_is_malformed_is_told(paper: Paper, runs: Path) -> None:
     reproduce(paper, None, runs, Scripted())
-    cut(runs / "sample" / "first.json")
-    with pytest.raises(RunFailed, match=r"first\.json: is not a result"):
+    cut(runs / "sample.jsonl")
+    with pytest.raises(RunFailed, match=r"sample\.jsonl, line 1: is not a result"):
         reproduce(paper, None, runs, Scripted())
 
 

@@ -9,7 +9,8 @@ import pytest
 from paper_files import FIRST, HEAD, PLANNED, PRIOR, STAND_INS, WHOLE, sample, write
 
 from wherefrom.papers.faults import TableFault
-from wherefrom.papers.table import load
+from wherefrom.papers.runner import resolved
+from wherefrom.papers.table import Paper, load
 
 
 def test_reads_what_is_printed(tmp_path: Path) -> None:
@@ -21,12 +22,13 @@ def test_reads_what_is_printed(tmp_path: Path) -> None:
     assert paper.row("second").data == "Half of the data."
 
 
-def test_settings_are_resolved_and_planned_ones_kept_apart(tmp_path: Path) -> None:
+def test_settings_are_read_and_planned_ones_kept_apart(tmp_path: Path) -> None:
     paper = sample(tmp_path)
     real, planned = paper.row("first").recipe, paper.row("later").recipe
     assert real is not None
     assert planned is not None
-    assert (real.settings.retrieve.k, real.planned) == (7, {})
+    assert (real.system, real.measure, real.settings) == ("rankqa", "", {"pipeline": {"retrieve": {"k": 7}}})
+    assert real.planned == {}
     assert planned.planned == {"masque.ranker": "pair", "masque.p2p": True}
 
 
@@ -89,22 +91,62 @@ def test_a_table_without_rows_is_a_mistake(tmp_path: Path) -> None:
         sample(tmp_path / "single", HEAD + PRIOR.replace("[[row]]", "[row]"))
 
 
+def with_settings(folder: Path, **files: str) -> Paper:
+    """The sample with these settings files; `real` is that of its first row."""
+    place = write(folder, HEAD + STAND_INS + FIRST + PLANNED)
+    for name, text in files.items():
+        (place / "settings" / f"{name}.toml").write_text(text)
+    return load(place)
+
+
+REAL = 'system = "rankqa"\n'
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "[retrieve]\nkk = 3\n",
-            "retrieve.kk is not a setting; did you mean retrieve.k? (in sample/settings/real.toml)",
-        ),
-        ("[retrieve]\nk = 'many'\n", "retrieve.k must be a whole number"),
-        ("planned = 3\n", "sample/settings/real.toml: planned.planned is a section of settings, not a value"),
+        ("[settings]\nk = 3\n", "sample/settings/real.toml: system is missing"),
+        (REAL + "[setings]\nk = 3\n", "sample/settings/real.toml: setings is not a field; did you mean settings?"),
+        (REAL + "[training.rankqa]\n", "sample/settings/real.toml: training is not a field"),
+        ("system = 7\n", "sample/settings/real.toml: system must be text, not 7"),
+        (REAL + "settings = 3\n", "sample/settings/real.toml: settings must be a table, not 3"),
+        (REAL + "[uses]\nmasque = 3\n", "sample/settings/real.toml: uses.masque names a settings file, not 3"),
+        ("planned = 3\n", "sample/settings/real.toml: planned must be a table, not 3"),
         ("[planned]\nranker = 'pair'\n", "sample/settings/real.toml: planned.ranker is a section of settings"),
-        ("[retrieve\n", "sample/settings/real.toml: is not TOML"),
+        ("base = 'none.toml'\n", "sample/settings/real.toml: base names no file beside it: 'none.toml'"),
+        ("base = 'real.toml'\n", "sample/settings/real.toml: base leads back to real.toml"),
+        ("[settings\n", "sample/settings/real.toml: is not TOML"),
     ],
 )
 def test_mistakes_in_settings_are_named_too(tmp_path: Path, text: str, message: str) -> None:
-    folder = write(tmp_path, HEAD + STAND_INS + FIRST + PLANNED)
-    (folder / "settings" / "real.toml").write_text(text)
     with pytest.raises(TableFault) as raised:
-        load(folder)
+        with_settings(tmp_path, real=text)
     assert message in str(raised.value)
+
+
+def test_a_settings_file_changes_what_it_is_based_on(tmp_path: Path) -> None:
+    first = REAL + 'measure = "reader"\n[settings.task]\ntop_k = 4\nwidth = 8\n[uses]\npart = "other.toml"\n'
+    second = 'base = "first.toml"\n[settings.task]\ntop_k = 5\n[settings.loop]\nepochs = 2\n'
+    recipe = with_settings(tmp_path, first=first, second=second, real='base = "second.toml"\nmeasure = ""\n').recipes[
+        "real.toml"
+    ]
+    assert (recipe.file, recipe.system, recipe.measure) == ("real.toml", "rankqa", "")
+    assert recipe.settings == {"task": {"top_k": 5, "width": 8}, "loop": {"epochs": 2}}
+    assert recipe.uses == {"part": "other.toml"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("[settings.pipeline.retrieve]\nkk = 3\n", "pipeline.retrieve.kk is not a setting; did you mean pipeline.ret"),
+        ("[settings.pipeline.retrieve]\nk = 'many'\n", "pipeline.retrieve.k must be a whole number"),
+    ],
+)
+def test_a_slip_among_the_systems_settings_names_the_file(tmp_path: Path, settings: str, message: str) -> None:
+    pytest.importorskip("torch", reason="loads a system: pip install 'wherefrom[train]'")
+    with pytest.raises(TableFault) as raised:
+        resolved(with_settings(tmp_path, real=REAL + settings), "real.toml")
+    assert message in str(raised.value)
+    assert "sample/settings/real.toml" in str(raised.value)
+    with pytest.raises(TableFault, match=r"sample/settings/reel.toml: there is no such file; did you mean real.toml"):
+        resolved(with_settings(tmp_path / "again", real=REAL), "reel.toml")

@@ -222,7 +222,7 @@ def test_a_process_that_cannot_write_is_told(tmp_path: Path) -> None:
     builders = Builders(IndexSettings(), 1)
     builders.build(tmp_path / "nowhere" / "segment", [1], ["red kite"])
     with pytest.raises(LibraryError, match="cannot be built"):
-        builders.made()
+        builders.finished()
     builders.close()
 
 

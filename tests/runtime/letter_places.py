@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 
 from train.letters import VOCABULARY, letters_tokenizer
-from wherefrom.runtime.copying import PASSAGE, Places, Text, Vocabulary
+from wherefrom.runtime.copying import PASSAGE, CopyPlaces, Text, Vocabulary
 
 PIECES = list(dict.fromkeys(VOCABULARY))
 TOKENIZER = letters_tokenizer()
@@ -16,7 +16,7 @@ def text(words: str, source: int = PASSAGE, passage: int = 0, start: int = 0, en
     return Text(source, passage, words, encoded.ids[start:end], encoded.offsets[start:end])
 
 
-def pieces(places: Places, chosen: numpy.ndarray) -> list[str]:
+def pieces(places: CopyPlaces, chosen: numpy.ndarray) -> list[str]:
     return [PIECES[token] for token in places.tokens[chosen]]
 
 

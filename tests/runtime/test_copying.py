@@ -7,7 +7,7 @@ import pytest
 
 from runtime.letter_places import PIECES, pieces, text, vocabulary
 from train.letters import MARKS
-from wherefrom.runtime.copying import ANSWER, QUESTION, Places, Text, Under, allowed, places_of
+from wherefrom.runtime.copying import ANSWER, QUESTION, CopyPlaces, Text, Under, allowed, places_of
 
 
 def test_words_open_follow_and_close() -> None:
@@ -61,30 +61,30 @@ def test_no_text_no_places() -> None:
 
 class TestAllowed:
     @pytest.fixture
-    def places(self) -> Places:
+    def places(self) -> CopyPlaces:
         return places_of([text("old Beetles look at 31 beets")], ())
 
-    def at(self, places: Places, piece: str) -> numpy.ndarray:
+    def at(self, places: CopyPlaces, piece: str) -> numpy.ndarray:
         return places.tokens == PIECES.index(piece)
 
-    def test_at_first_every_word_may_begin(self, places: Places) -> None:
+    def test_at_first_every_word_may_begin(self, places: CopyPlaces) -> None:
         columns, may = allowed(Under(numpy.zeros(len(places), bool)), places, vocabulary())
         assert may.tolist() == places.opens.tolist()
         assert {PIECES[number] for number in numpy.flatnonzero(columns)} == {"the", "story", "is", "."}
 
-    def test_a_guarded_word_goes_on_where_it_stands_and_nowhere_else(self, places: Places) -> None:
+    def test_a_guarded_word_goes_on_where_it_stands_and_nowhere_else(self, places: CopyPlaces) -> None:
         name = self.at(places, "beet") & places.guarded
         columns, may = allowed(Under(name, True, True), places, vocabulary())
         assert not columns.any()
         assert pieces(places, may) == ["##les"]
         assert int(numpy.flatnonzero(may)[0]) == int(numpy.flatnonzero(name)[0]) + 1
 
-    def test_a_guarded_word_that_is_whole_takes_no_ending(self, places: Places) -> None:
+    def test_a_guarded_word_that_is_whole_takes_no_ending(self, places: CopyPlaces) -> None:
         columns, may = allowed(Under(self.at(places, "##les"), True, True), places, vocabulary())
         assert "##s" not in {PIECES[number] for number in numpy.flatnonzero(columns)}
         assert may.tolist() == places.opens.tolist()
 
-    def test_other_words_take_endings_of_the_vocabulary_and_of_their_own_place(self, places: Places) -> None:
+    def test_other_words_take_endings_of_the_vocabulary_and_of_their_own_place(self, places: CopyPlaces) -> None:
         plain = self.at(places, "beet") & ~places.guarded
         columns, may = allowed(Under(plain, False, True), places, vocabulary())
         assert "##s" in {PIECES[number] for number in numpy.flatnonzero(columns)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -22,18 +21,20 @@ from contracts.stages import ReaderContract
 from runtime import tiny_drqa_weights
 from runtime.preferring import check_preference
 from train import tiny_drqa
+from wherefrom.build import build
 from wherefrom.config import resolve
 from wherefrom.data.examples import whole
 from wherefrom.features.tokens import tokens
-from wherefrom.pipeline import build
 from wherefrom.read.drqa import DrQAReader, SpanScore, one_hot
 from wherefrom.runtime.drqa import DrQASession, Pair, WordVectors
 from wherefrom.runtime.weights import Weights, WeightsError
 from wherefrom.stages import Reader
-from wherefrom.systems.drqa.export import eight_bits, export_drqa, to_onnx
+from wherefrom.systems.drqa.export import export_drqa, to_onnx
 from wherefrom.systems.drqa.material import NER, POS
 from wherefrom.systems.drqa.network import DrQANetwork
-from wherefrom.systems.drqa.task import Material
+from wherefrom.systems.drqa.settings import DrQAExportSettings
+from wherefrom.systems.drqa.task import DrQAColumns
+from wherefrom.train.quantize import eight_bits
 from wherefrom.types import Candidate, Hit, Passage, Question
 
 SWITCHES = ("exact", "pos", "ner", "tf", "align", "concat_layers", "bidirectional")
@@ -124,8 +125,8 @@ def test_a_network_of_eight_bits_is_smaller_and_says_nearly_the_same() -> None:
 def test_vectors_are_those_of_training(written: tuple[Path, DrQANetwork, Path]) -> None:
     folder, network, material = written
     vectors = WordVectors(Weights(folder))
-    table = Material(material, "both").table.float()
-    words = bytes(numpy.array(Material(material, "both").column("words"))).decode().split("\n")
+    table = DrQAColumns(material, "both").table.float()
+    words = bytes(numpy.array(DrQAColumns(material, "both").column("words"))).decode().split("\n")
     learnt = words[2]
     numpy.testing.assert_allclose(vectors.of([learnt])[0], network.tuned.weight[2].detach().numpy(), atol=2e-3)
     for word in ("boat", "today", "green"):
@@ -145,8 +146,7 @@ def test_a_rare_word_loses_gloves_vector_when_room_is_short(tmp_path: Path) -> N
         tmp_path / "small",
         network.settings,
         "both",
-        {},
-        most_words=7,
+        settings=DrQAExportSettings(most_words=7),
     )
     assert len((tmp_path / "small" / "words.txt").read_text().split("\n")) == 7
     small, large = (WordVectors(Weights(tmp_path / name)) for name in ("small", "drqa"))
@@ -159,10 +159,11 @@ def test_a_rare_word_loses_gloves_vector_when_room_is_short(tmp_path: Path) -> N
 
 def test_eight_bits_keep_a_row_within_half_a_step() -> None:
     rows = numpy.array([[1.0, -0.5, 0.003], [0.0, 0.0, 0.0]], numpy.float32)
-    whole, scale = eight_bits(rows)
+    whole, scale = eight_bits(rows, axis=1, scales=numpy.float16)
+    assert scale.dtype == numpy.float16
     assert whole[0, 0] == 127
     assert not whole[1].any()
-    numpy.testing.assert_allclose(whole * scale[:, None].astype("f4"), rows, atol=1 / 127)
+    numpy.testing.assert_allclose(whole * scale.astype("f4"), rows, atol=1 / 127)
 
 
 def test_a_question_or_a_passage_without_words_is_not_read(written: tuple[Path, DrQANetwork, Path]) -> None:
@@ -282,4 +283,3 @@ def test_a_missing_or_broken_file_is_named(written: tuple[Path, DrQANetwork, Pat
     (folder / "vectors.npz").write_bytes(b"no zip")
     with pytest.raises(WeightsError, match=r"vectors\.npz cannot be read"):
         DrQASession(Weights(folder), 1).read([pair])
-    assert json.loads((written[0] / "provenance.json").read_text()) == {}

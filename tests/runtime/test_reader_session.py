@@ -22,13 +22,13 @@ from rerank.tiny_reranker import write as write_reranker
 from runtime.preferring import check_preference
 from runtime.tiny_reader import JUDGE, network
 from wherefrom import Library
+from wherefrom.build import build
 from wherefrom.config import resolve
 from wherefrom.features.overlap import Stems
 from wherefrom.judge.calibrated import NAMES, CalibratedJudge, between, features
-from wherefrom.pipeline import build
 from wherefrom.rank.reader import ReaderRanker
 from wherefrom.read.span import SpanReader, best_spans, paragraphs
-from wherefrom.runtime.reader import ReaderSession, Reading
+from wherefrom.runtime.reader import PassageReading, ReaderSession
 from wherefrom.runtime.weights import Weights, WeightsError, sums_eight_bits_exactly
 from wherefrom.stages import Judge, Ranker, Reader
 from wherefrom.types import Candidate, Document, Hit, Question
@@ -247,9 +247,9 @@ def test_without_anything_read_there_are_no_features() -> None:
     assert features("who?", [], [], [], Stems("english")) is None
 
 
-def reading(relevance: float, no_answer: float) -> Reading:
+def reading(relevance: float, no_answer: float) -> PassageReading:
     nothing = numpy.zeros(0, numpy.float32)
-    return Reading(relevance, no_answer, numpy.zeros((0, 2), numpy.int32), nothing, nothing)
+    return PassageReading(relevance, no_answer, numpy.zeros((0, 2), numpy.int32), nothing, nothing)
 
 
 def test_features_by_hand() -> None:

@@ -10,8 +10,8 @@ import pytest
 from runtime.letter_places import PIECES, text, vocabulary
 from train.letters import MARKS
 from wherefrom.errors import SettingsError
-from wherefrom.runtime.copying import ANSWER, QUESTION, Places, Text, Vocabulary, places_of
-from wherefrom.runtime.search import Search, SearchSettings, Written, chosen
+from wherefrom.runtime.copying import ANSWER, QUESTION, CopyPlaces, Text, Vocabulary, places_of
+from wherefrom.runtime.search import Search, SearchSettings, WrittenAnswer, chosen
 
 END = PIECES[MARKS.end]
 SAFE = f"the story is . ##s {END}"
@@ -20,7 +20,7 @@ SAFE = f"the story is . ##s {END}"
 class Script:
     """A network that says what comes after which tokens: pieces of the vocabulary, and places as `place:N`."""
 
-    def __init__(self, places: Places, after: Callable[[Sequence[str]], Mapping[str, float]]) -> None:
+    def __init__(self, places: CopyPlaces, after: Callable[[Sequence[str]], Mapping[str, float]]) -> None:
         self._places, self._after = places, after
         self._written: list[list[str]] = [[]]
         self.steps = 0
@@ -44,13 +44,13 @@ class Script:
 
 
 def searched(
-    places: Places, after: Callable[[Sequence[str]], Mapping[str, float]], safe: str = SAFE, **settings: int
-) -> list[Written]:
+    places: CopyPlaces, after: Callable[[Sequence[str]], Mapping[str, float]], safe: str = SAFE, **settings: int
+) -> list[WrittenAnswer]:
     given: Vocabulary = vocabulary(safe)
     return Search(places, given, MARKS.end, SearchSettings(**settings)).run(Script(places, after), MARKS.sentence)
 
 
-def told(written: Written) -> list[str]:
+def told(written: WrittenAnswer) -> list[str]:
     return [PIECES[copied.token] for copied in written.tokens]
 
 
@@ -63,7 +63,7 @@ KING = places_of([text("who", QUESTION, -1), text("old King of 31 beets")], ())
 # places: 0 who, 1 old, 2 king, 3 of (o ##f or of), ...
 
 
-def place(places: Places, piece: str) -> int:
+def place(places: CopyPlaces, piece: str) -> int:
     return int(numpy.flatnonzero(places.tokens == PIECES.index(piece))[0])
 
 
@@ -245,10 +245,10 @@ def test_is_told_what_is_written_so_far() -> None:
 
 
 class TestChosen:
-    def written(self, tokens: int, score: float, ended: bool = True) -> Written:
+    def written(self, tokens: int, score: float, ended: bool = True) -> WrittenAnswer:
         nothing = numpy.zeros(0, numpy.float32)
         one = searched(NOTHING, in_turn({"the": 1.0}, {END: 1.0}))[0].tokens[0]
-        return Written((one,) * tokens, score, ended, nothing, nothing)
+        return WrittenAnswer((one,) * tokens, score, ended, nothing, nothing)
 
     def test_the_likeliest_where_there_is_hardly_an_answer(self) -> None:
         short, long = self.written(2, -0.1), self.written(5, -0.3)

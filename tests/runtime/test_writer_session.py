@@ -16,7 +16,7 @@ from wherefrom.runtime import writer
 from wherefrom.runtime.copying import PASSAGE
 from wherefrom.runtime.search import SearchSettings
 from wherefrom.runtime.weights import Weights, WeightsError
-from wherefrom.runtime.writer import Answers, Short, Task, WriterSession
+from wherefrom.runtime.writer import Short, WriterSession, WritingTask, WrittenAnswers
 from wherefrom.types import Passage
 
 SETTINGS = SearchSettings(max_tokens=16)
@@ -30,10 +30,10 @@ KING = passage(0, "The old King of 31 bridges walks to the town.", "Town")
 DRAGON = passage(1, "A dragon eats 3,500 gold in the evening.")
 QUESTIONS = ["where is king ?", "who eats gold ?", "how many bridges ?", "what"]
 TASKS = [
-    Task(QUESTIONS[0], (KING, DRAGON), Short(0, 8, 12)),
-    Task(QUESTIONS[1], (DRAGON,), Short(0, 2, 8)),
-    Task(QUESTIONS[2], (DRAGON, KING), Short(1, 16, 26)),
-    Task(QUESTIONS[3], (KING,)),
+    WritingTask(QUESTIONS[0], (KING, DRAGON), Short(0, 8, 12)),
+    WritingTask(QUESTIONS[1], (DRAGON,), Short(0, 2, 8)),
+    WritingTask(QUESTIONS[2], (DRAGON, KING), Short(1, 16, 26)),
+    WritingTask(QUESTIONS[3], (KING,)),
 ]
 
 
@@ -54,11 +54,11 @@ class Counting(WriterSession):
         return super()._pass(batch)
 
 
-def told(session: WriterSession, answers: Answers) -> list[str]:
+def told(session: WriterSession, answers: WrittenAnswers) -> list[str]:
     return [session.piece(copied.token) for copied in answers.written[0].tokens]
 
 
-def same(one: Answers, other: Answers) -> None:
+def same(one: WrittenAnswers, other: WrittenAnswers) -> None:
     assert [w.tokens for w in one.written] == [w.tokens for w in other.written]
     for a, b in zip(one.written, other.written, strict=True):
         assert a.score == b.score
@@ -137,7 +137,7 @@ def test_only_so_much_is_remembered(session: WriterSession, monkeypatch: pytest.
 def test_a_long_passage_is_read_around_the_answer(session: WriterSession) -> None:
     long = passage(2, "the river walks " * 60 + "to the blue Queen " + "in the evening " * 60)
     start = long.text.index("Queen")
-    (answers,) = session.write([Task(QUESTIONS[0], (long,), Short(0, start, start + 5))], "sentence", SETTINGS)
+    (answers,) = session.write([WritingTask(QUESTIONS[0], (long,), Short(0, start, start + 5))], "sentence", SETTINGS)
     assert told(session, answers) == ["the", "story", "is", "queen", "."]
     places = answers.places
     shown = places.start[(places.source == PASSAGE)]
@@ -147,19 +147,21 @@ def test_a_long_passage_is_read_around_the_answer(session: WriterSession) -> Non
 @pytest.mark.parametrize(
     "task",
     [
-        Task("", (KING,)),
-        Task("?", (KING,), Short(0, 0, 3)),
-        Task("what " * 300, (KING, DRAGON), Short(1, 2, 8)),
-        Task("what", (passage(3, ""),)),
-        Task("what", (passage(3, ""), KING), Short(1, 8, 12)),
-        Task("what", tuple(passage(number, f"king {number} of the town") for number in range(30)), Short(4, 0, 4)),
-        Task("塔は？", (passage(3, "塔は赤い。 北の町"),), Short(0, 0, 3)),
-        Task("what", (passage(3, "[SEP] [CLS] king [PAD] [unused1]"),), Short(0, 0, 5)),
+        WritingTask("", (KING,)),
+        WritingTask("?", (KING,), Short(0, 0, 3)),
+        WritingTask("what " * 300, (KING, DRAGON), Short(1, 2, 8)),
+        WritingTask("what", (passage(3, ""),)),
+        WritingTask("what", (passage(3, ""), KING), Short(1, 8, 12)),
+        WritingTask(
+            "what", tuple(passage(number, f"king {number} of the town") for number in range(30)), Short(4, 0, 4)
+        ),
+        WritingTask("塔は？", (passage(3, "塔は赤い。 北の町"),), Short(0, 0, 3)),
+        WritingTask("what", (passage(3, "[SEP] [CLS] king [PAD] [unused1]"),), Short(0, 0, 5)),
     ],
     ids=["no question", "a sign", "long question", "empty passage", "one empty", "thirty", "another script", "marks"],
 )
 @pytest.mark.parametrize("style", ["sentence", "short"])
-def test_whatever_is_asked_something_is_written(session: WriterSession, task: Task, style: str) -> None:
+def test_whatever_is_asked_something_is_written(session: WriterSession, task: WritingTask, style: str) -> None:
     (answers,) = session.write([task], style, SETTINGS)
     for written in answers.written:
         assert written.tokens

@@ -10,7 +10,7 @@ from runtime.tiny_reader import tokenizer
 from train import tiny_drqa
 from wherefrom.systems.drqa.export import export_drqa
 from wherefrom.systems.drqa.network import DrQANetwork, DrQASettings
-from wherefrom.systems.drqa.task import DrQATask, DrQATaskSettings
+from wherefrom.systems.drqa.task import DrQATask
 from wherefrom.train.checkpoint import save_weights
 from wherefrom.train.seeds import seed_everything
 
@@ -20,19 +20,13 @@ def write(folder: Path, settings: DrQASettings = tiny_drqa.NETWORK) -> tuple[Pat
     folder.mkdir(parents=True, exist_ok=True)
     material = tiny_drqa.write(folder / "material.safetensors")
     seed_everything("tiny drqa")
-    network = DrQATask(material, settings, DrQATaskSettings()).model().eval()
+    network = DrQATask(material, settings).model().eval()
     with torch.no_grad():
         for parameter in network.parameters():  # large enough for clear preferences
             parameter.mul_(2.0)
     save_weights(folder / "network.safetensors", network, {})
     (folder / "tokenizer.json").write_text(tokenizer().to_str())
     export_drqa(
-        folder / "network.safetensors",
-        material,
-        folder / "tokenizer.json",
-        folder / "drqa",
-        network.settings,
-        "both",
-        {},
+        folder / "network.safetensors", material, folder / "tokenizer.json", folder / "drqa", network.settings, "both"
     )
     return folder / "drqa", network, material

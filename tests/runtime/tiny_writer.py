@@ -12,8 +12,8 @@ from train.letters import MARKS, VOCABULARY, WORDS, letters_tokenizer
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.masque import Answers, MasqueNetwork, Reading, Sequences, joint
 from wherefrom.networks.masque_settings import MasqueSettings, WordSettings
-from wherefrom.systems.reader.export import Precision
 from wherefrom.systems.writer.export import WriterExport, export_writer
+from wherefrom.train.quantize import ExportPrecision as Precision
 
 PIECES = list(dict.fromkeys(VOCABULARY))
 SETTINGS: MasqueSettings = joint(

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from wherefrom.stages import Heard, Reader
+from wherefrom.stages import OnWords, Reader
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
 
 
@@ -56,15 +56,15 @@ class TypingWriter:
         candidates: Sequence[Sequence[Candidate]],
         chances: Sequence[float],
         style: Style,
-        heard: Heard | None = None,
+        on_words: OnWords | None = None,
     ) -> list[Answer]:
         answers = []
         for place, (question, chance) in enumerate(zip(questions, chances, strict=True)):
             self.asked.append(question.text)
             words = self._words or question.text.split()
-            if heard is not None:
+            if on_words is not None:
                 for word in _spaced(self._typed or words)[: self._heard]:
-                    heard(place, (word,))
+                    on_words(place, (word,))
             told = _spaced(words)
             answers.append(Answer(joined(told), style, chance, told))
         return answers

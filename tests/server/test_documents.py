@@ -22,9 +22,9 @@ from filelock import FileLock
 from server.conftest import MakeClient, serving
 from wherefrom import Library
 from wherefrom.config import resolve
+from wherefrom.server.folder import ServerFolder
+from wherefrom.server.ingest_worker import IngestWorker
 from wherefrom.server.jobs import Jobs
-from wherefrom.server.place import Place
-from wherefrom.server.workshop import Workshop
 from wherefrom.types import Document
 
 
@@ -304,29 +304,29 @@ class TestJobs:
         assert "server.job_seconds" in job["reason"]
 
     def test_jobs_of_a_dead_process_are_done_by_the_next(self, library_path: Path) -> None:
-        place = Place(library_path)
-        place.make()
-        jobs = Jobs(place)
-        file = place.uploads / "x" / "0" / "moon.txt"
+        folder = ServerFolder(library_path)
+        folder.make()
+        jobs = Jobs(folder)
+        file = folder.uploads / "x" / "0" / "moon.txt"
         file.parent.mkdir(parents=True)
         file.write_text("The moon is far.")
         job = jobs.add("upload", ["moon.txt"], [file], "", "x")
         assert jobs.take() is not None  # and its process dies
-        workshop = Workshop(library_path, resolve(), place)
-        workshop.start()
+        worker = IngestWorker(library_path, resolve(), folder)
+        worker.start()
         for _ in range(200):
             if jobs.get(job.id).finished:  # type: ignore[union-attr]
                 break
             time.sleep(0.05)
-        workshop.stop()
+        worker.stop()
         assert jobs.get(job.id).state == "done"  # type: ignore[union-attr]
         with Library(library_path) as library:
             assert library.document("moon.txt").text == "The moon is far."
 
     def test_a_job_that_kills_its_processes_is_given_up(self, library_path: Path) -> None:
-        place = Place(library_path)
-        place.make()
-        jobs = Jobs(place)
+        folder = ServerFolder(library_path)
+        folder.make()
+        jobs = Jobs(folder)
         job = jobs.add("remove", ["keys.txt"], [], "")
         for _ in range(20):
             assert jobs.take() is not None

@@ -333,10 +333,10 @@ class TestOverHTTP:
                 with httpx.Client(base_url=address, timeout=0.3) as second, pytest.raises(httpx.ReadTimeout):
                     second.post("/ask", json=asked)
                 for _ in range(100):
-                    if app.state.house.engine.under_way == 1:
+                    if app.state.server.engine.under_way == 1:
                         break
                     time.sleep(0.05)
-                assert app.state.house.engine.under_way == 1
+                assert app.state.server.engine.under_way == 1
                 reader.gate.set()
                 busy.join(10)
             time.sleep(0.1)

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from server.conftest import DOCUMENTS
 from wherefrom import Library
 from wherefrom.data.msmarco import load_ten_passages
-from wherefrom.evaluate.feedback import Tally, examples
+from wherefrom.evaluate.feedback import FeedbackTally, examples
 from wherefrom.store import schema
 from wherefrom.store.feedback import Feedback
 from wherefrom.types import Passage
@@ -71,7 +71,7 @@ def test_wrong_feedback_is_refused(client: TestClient, wrong: dict[str, Any]) ->
 
 
 def test_verdicts_become_examples() -> None:
-    tally = Tally()
+    tally = FeedbackTally()
     both = (BOILER, KEYS)
     verdicts = [
         Feedback("Who?", "right", "Marta", passages=both, evidence=("boiler.md#0",), number=1),

@@ -9,8 +9,8 @@ from fastapi.testclient import TestClient
 
 from server.conftest import MakeClient, serving
 from wherefrom.errors import NotFound, SettingsError
+from wherefrom.server.folder import ServerFolder
 from wherefrom.server.keys import Keys
-from wherefrom.server.place import Place
 from wherefrom.server.rates import Rates
 
 ASK = {"question": "Who serviced the boiler?", "stream": False}
@@ -22,7 +22,7 @@ def bearer(key: str) -> dict[str, str]:
 
 @pytest.fixture
 def keys(library_path: Path) -> Keys:
-    return Keys(Place(library_path))
+    return Keys(ServerFolder(library_path))
 
 
 class TestHosts:
@@ -146,10 +146,10 @@ class TestKeys:
 
 class TestRates:
     def test_a_burst_and_then_the_rate(self, library_path: Path) -> None:
-        place = Place(library_path)
-        place.make()
+        folder = ServerFolder(library_path)
+        folder.make()
         now = 1000.0
-        rates = Rates(place, lambda: now)
+        rates = Rates(folder, lambda: now)
         # 60 a minute: one a second, and ten seconds' worth of them at once.
         assert [rates.wait("a", 60) for _ in range(10)] == [0.0] * 10
         assert rates.wait("a", 60) == pytest.approx(1.0)
@@ -160,7 +160,7 @@ class TestRates:
         now += 100
         assert [rates.wait("a", 60) for _ in range(10)] == [0.0] * 10
         assert rates.wait("a", 60) > 0
-        other = Rates(place, lambda: now)  # another process
+        other = Rates(folder, lambda: now)  # another process
         assert other.wait("a", 60) > 0
         rates.close()
         other.close()

@@ -19,9 +19,9 @@ from playwright.sync_api import Route, expect
 from server.browsing import Open, answer_of, ask, browser, library_at, opened, sample, serving_page, site
 from server.stages import GatedReader
 from wherefrom import Library
+from wherefrom.server.folder import ServerFolder
 from wherefrom.server.keys import Keys
-from wherefrom.server.place import Place
-from wherefrom.stages import Heard
+from wherefrom.stages import OnWords
 from wherefrom.types import Answer, Candidate, Document, Hit, Question, Style, Word
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class MixedWriter:
         candidates: Sequence[Sequence[Candidate]],
         chances: Sequence[float],
         style: Style,
-        heard: Heard | None = None,
+        on_words: OnWords | None = None,
     ) -> list[Answer]:
         answers = []
         for question, read in zip(questions, candidates, strict=True):
@@ -376,7 +376,7 @@ def test_wrong_requests_and_documents_that_are_not_there_are_told(site: str, ope
 def test_a_key_is_asked_for_when_one_is_needed(tmp_path: Path, opened: Open) -> None:
     library = library_at(tmp_path / "library")
     library.put([Document("boiler.md", "The boiler was serviced by Marta in May.", "The boiler")])
-    key = Keys(Place(tmp_path / "library")).add("reader", "read")
+    key = Keys(ServerFolder(tmp_path / "library")).add("reader", "read")
     with serving_page(library) as address:
         page = opened(address)
         page.get_by_label("Your question").fill("Who serviced the boiler?")

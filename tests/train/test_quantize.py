@@ -18,8 +18,8 @@ from onnxruntime import InferenceSession, SessionOptions
 
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.spans import HeadSettings, ReaderNetwork
-from wherefrom.systems.reader.export import quantized, to_onnx
-from wherefrom.train.quantize import four_bits
+from wherefrom.systems.reader.export import to_onnx
+from wherefrom.train.quantize import four_bits, quantized
 from wherefrom.train.seeds import seed_everything
 
 ENCODER = EncoderSettings("bert", 400, 64, 2, 4, 128, 96, types=2)

@@ -9,7 +9,7 @@ from typing import Any
 
 from wherefrom.config import resolve
 from wherefrom.library import Library
-from wherefrom.systems.rankqa.system import reading
+from wherefrom.systems.rankqa.material import reading
 from wherefrom.types import Document
 
 SENTENCES = ("rank.kind=none", "read.kind=sentence", "judge.kind=lexical", "rerank.candidates=8")  # needs no network

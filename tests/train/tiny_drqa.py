@@ -10,9 +10,10 @@ import numpy
 from runtime.tiny_reader import tokenizer
 from wherefrom.data.examples import whole
 from wherefrom.features.tokens import tokens
-from wherefrom.systems.drqa.material import Material, Tags
+from wherefrom.systems.drqa.material import DrQAMaterial
 from wherefrom.systems.drqa.network import DrQASettings
 from wherefrom.systems.drqa.vectors import Glove, Pieces
+from wherefrom.train.spacy_tags import Tags
 from wherefrom.types import Passage
 
 COLOURS = ("red", "blue", "green", "grey")
@@ -50,7 +51,7 @@ def passages() -> list[Passage]:
 
 def write(path: Path) -> Path:
     """Eight questions to learn, and the same to evaluate on."""
-    material = Material()
+    material = DrQAMaterial()
     for number, passage in enumerate(passages()):
         colour, thing = passage.text.split()[1 + 4 * (number % 2) : 3 + 4 * (number % 2)]
         at = passage.text.index(colour)

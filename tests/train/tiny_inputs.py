@@ -52,8 +52,6 @@ max_question = 40
 tokens = 2000
 classify = 1
 separate = 2
-[judge]
-threads = 1
 [measure]
 questions = 5
 threads = 1

@@ -6,10 +6,14 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 from wherefrom.types import Word
-from wherefrom.write.explain import Explanation, Seen, Source
+from wherefrom.write.explain import Explanation, NamedSource, Seen
 from wherefrom.write.pictures import most_looked_at, picture
 
-SOURCES = (Source("vocabulary", "vocabulary"), Source("question", "question"), Source("passage", "passage 1: <Tide>"))
+SOURCES = (
+    NamedSource("vocabulary", "vocabulary"),
+    NamedSource("question", "question"),
+    NamedSource("passage", "passage 1: <Tide>"),
+)
 SVG = "{http://www.w3.org/2000/svg}"
 
 

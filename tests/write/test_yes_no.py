@@ -85,11 +85,11 @@ def test_what_it_is_not_sure_of_is_left_to_the_other_writer(weights: Weights) ->
 
 def test_answers_follow_the_questions_and_words_are_heard_at_their_place(weights: Weights) -> None:
     class Telling(VerbatimWriter):
-        def write(self, questions, hits, candidates, chances, style, heard=None):  # type: ignore[no-untyped-def]
+        def write(self, questions, hits, candidates, chances, style, on_words=None):  # type: ignore[no-untyped-def]
             answers = super().write(questions, hits, candidates, chances, style)
             for number, answer in enumerate(answers):
-                if heard and answer.text:
-                    heard(number, answer.words)
+                if on_words and answer.text:
+                    on_words(number, answer.words)
             return answers
 
     heard: dict[int, str | None] = {}

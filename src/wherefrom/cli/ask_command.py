@@ -55,15 +55,15 @@ def command(
     candidates, and the answer with the source of every word.
     """
     typed = _Typed()
-    heard = typed if for_people() and not as_json else None
+    on_words = typed if for_people() and not as_json else None
     with opened(library, toml, overrides) as opened_library:
         if picture is not None:
             _check_drawn(opened_library, style)
-        trace = opened_library.ask(" ".join(question), style, k, min_chance, heard)
+        trace = opened_library.ask(" ".join(question), style, k, min_chance, on_words)
         if as_json:
             print_json(trace)
         else:
-            _tell(trace, typed.text)
+            _print_answer(trace, typed.text)
         if picture is not None:
             _draw(opened_library, trace, picture)
     if picture is not None and not as_json:
@@ -106,7 +106,7 @@ class _Typed:
         click.echo(strong(fresh), nl=False)
 
 
-def _tell(trace: Trace, typed: str) -> None:
+def _print_answer(trace: Trace, typed: str) -> None:
     answer = trace.answer
     assert answer is not None
     if answer.text is None:
@@ -144,14 +144,14 @@ def _named(passage: Passage) -> str:
 def _shown(text: str, copied: Sequence[Span]) -> str:
     """The sentences around the copied characters, which stand out; the rest of the passage is left out."""
     start, end = copied[0][0], copied[-1][1]
-    found = sentences(text)
-    touched = [number for number, (begin, stop) in enumerate(found) if begin < end and stop > start]
+    spans = sentences(text)
+    touched = [number for number, (begin, stop) in enumerate(spans) if begin < end and stop > start]
     if not touched:
         return marked_all(text, copied)
-    first, last = max(touched[0] - 1, 0), min(touched[-1] + 1, len(found) - 1)
-    begin, stop = found[first][0], found[last][1]
+    first, last = max(touched[0] - 1, 0), min(touched[-1] + 1, len(spans) - 1)
+    begin, stop = spans[first][0], spans[last][1]
     shown = marked_all(text[begin:stop], [(a - begin, b - begin) for a, b in copied])
-    return "[...] " * (first > 0) + shown + " [...]" * (last < len(found) - 1)
+    return "[...] " * (first > 0) + shown + " [...]" * (last < len(spans) - 1)
 
 
 def _copied(answer: Answer, passage: Passage) -> list[Span]:

@@ -79,10 +79,10 @@ def ten_passages(
     if as_json:
         print_json(facts)
         return
-    for split, found in facts.items():
+    for split, counts in facts.items():
         click.echo(
-            f"{split}: {found.questions:,} questions, {found.answerable:,} answerable, "
-            f"{found.well_formed:,} with a sentence; {out / found.file}"
+            f"{split}: {counts.questions:,} questions, {counts.answerable:,} answerable, "
+            f"{counts.well_formed:,} with a sentence; {out / counts.file}"
         )
 
 

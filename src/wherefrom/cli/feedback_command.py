@@ -31,13 +31,13 @@ def export(
     """Write training examples: right answers, better ones in place of wrong ones, and right "I don't know"s."""
     import msgspec
 
-    from wherefrom.evaluate.feedback import Tally, examples
+    from wherefrom.evaluate.feedback import FeedbackTally, examples
 
-    tally = Tally()
+    tally = FeedbackTally()
     fresh = out.with_name(out.name + ".new")
     with opened(library, toml, overrides) as opened_library, fresh.open("wb") as lines:
-        given = (one for one in opened_library.feedback() if not who or one.who in who)
-        for row in given if raw else examples(given, tally):
+        verdicts = (one for one in opened_library.feedback() if not who or one.who in who)
+        for row in verdicts if raw else examples(verdicts, tally):
             lines.write(msgspec.json.encode(row) + b"\n")
             tally.examples += raw
     fresh.replace(out)

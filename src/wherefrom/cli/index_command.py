@@ -27,7 +27,7 @@ def command(
     """
     begun = time.monotonic()
     with opened(library, toml, overrides) as opened_library:
-        passages = opened_library.build_index(kind, _silent if quiet or as_json else _tell)
+        passages = opened_library.build_index(kind, _silent if quiet or as_json else _print_progress)
     seconds = time.monotonic() - begun
     if as_json:
         print_json({"index": kind, "passages": passages, "seconds": round(seconds, 3)})
@@ -35,8 +35,8 @@ def command(
         click.echo(f"The {kind} index has {passages:,} passages; {seconds:.1f} s.")
 
 
-def _tell(done: int, passages: int) -> None:
-    """On one line for people, a line each for logs."""
+def _print_progress(done: int, passages: int) -> None:
+    """How far it is: one line for people, which is written over, and a line each time for logs."""
     click.echo(f"{done:>10,} of {passages:,} passages", err=True, nl=not sys.stderr.isatty())
     if sys.stderr.isatty():
         click.echo("\r", err=True, nl=False)

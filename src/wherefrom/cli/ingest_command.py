@@ -44,12 +44,12 @@ def command(
     if as_json:
         print_json(result)
     else:
-        _tell(result, quiet)
+        _print_report(result, quiet)
     if result.failures:
         sys.exit(1)
 
 
-def _tell(result: IngestReport, quiet: bool) -> None:
+def _print_report(result: IngestReport, quiet: bool) -> None:
     for failure in result.failures[:_SHOWN]:
         click.echo(f"{click.style('not read', fg='red')}  {failure.name}: {failure.reason}", err=True)
     if len(result.failures) > _SHOWN:

@@ -69,8 +69,8 @@ def _keys(library: str | None) -> Keys:
     from pathlib import Path
 
     from wherefrom.library import default_path
+    from wherefrom.server.folder import ServerFolder
     from wherefrom.server.keys import Keys
-    from wherefrom.server.place import Place
 
     path = named(library)
-    return Keys(Place(Path(path).expanduser() if path else default_path()))
+    return Keys(ServerFolder(Path(path).expanduser() if path else default_path()))

@@ -57,10 +57,10 @@ def input_options(kind: type, of: str = "", needed: bool = True) -> list[Callabl
 
 def _input_option(each: Field[Any], hint: Any, of: str, needed: bool) -> Callable[[_Function], _Function]:
     about = each.metadata
-    told = f"{of}: {about['help']}" if of else about["help"]
+    help_text = f"{of}: {about['help']}" if of else about["help"]
     if about["inside"]:
-        told = f"{told} [default: OUT/{about['inside']}]"
-    common: dict[str, Any] = {"help": told, "envvar": about["env"] or None, "show_envvar": bool(about["env"])}
+        help_text = f"{help_text} [default: OUT/{about['inside']}]"
+    common: dict[str, Any] = {"help": help_text, "envvar": about["env"] or None, "show_envvar": bool(about["env"])}
     flag = f"--{each.name.replace('_', '-')}"
     kinds = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
     if kinds[0] is bool:
@@ -74,9 +74,9 @@ def _input_option(each: Field[Any], hint: Any, of: str, needed: bool) -> Callabl
     return click.option(flag, type=kind, required=needed and is_needed(each), metavar=metavar, **common)
 
 
-def values_of(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given, without those that were not."""
-    return {each.name: value for each in input_fields(kind) if (value := given.get(each.name)) not in (None, ())}
+    return {each.name: value for each in input_fields(kind) if (value := options.get(each.name)) not in (None, ())}
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

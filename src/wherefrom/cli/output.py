@@ -73,5 +73,5 @@ def strong(text: str) -> str:
 
 def snippet(text: str, words: int = 40) -> str:
     """The beginning of a text on one line."""
-    found = text.split()
-    return " ".join(found[:words]) + (" …" if len(found) > words else "")
+    all_words = text.split()
+    return " ".join(all_words[:words]) + (" …" if len(all_words) > words else "")

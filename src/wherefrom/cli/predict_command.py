@@ -75,10 +75,10 @@ def command(
     Traces go to OUT, one a line, with OUT.run.json beside them: what they were made of. With another --format
     the traces are kept in OUT.traces.jsonl, and OUT is written from them at the end.
     """
+    from wherefrom.build import build
     from wherefrom.data import catalog
     from wherefrom.evaluate import predict as run_of
     from wherefrom.library import Library
-    from wherefrom.pipeline import build
 
     chosen = catalog.dataset(dataset)
     resolved = resolve(toml, overrides, Settings(write=WriteSettings(yes_no=not chosen.quotes)))
@@ -88,7 +88,7 @@ def command(
     else:
         pipeline, in_force = build(resolved, None), resolved
     needed = min_chance if min_chance is not None else in_force.judge.min_chance if chosen.declines else 0.0
-    run = run_of.Run(
+    run = run_of.PredictionRun(
         dataset=dataset,
         file=file.name,
         data_sha256=run_of.facts_of_data(file),

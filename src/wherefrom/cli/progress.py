@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from wherefrom.ingest.run import Progress
+    from wherefrom.ingest.run import IngestProgress
 
 _LINE_EVERY = 10.0  # seconds between lines in a log
 
 
 @contextmanager
-def shown(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+def shown(quiet: bool) -> Iterator[Callable[[IngestProgress], None]]:
     """A function to call with every progress made."""
     if quiet:
         yield lambda _: None
@@ -29,7 +29,7 @@ def shown(quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[Progress], None]]:
+def _bar() -> Iterator[Callable[[IngestProgress], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -47,7 +47,7 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
         task = bar.add_task("", total=None, documents=0, rate=0.0)
         begun = time.monotonic()
 
-        def report(progress: Progress) -> None:
+        def report(progress: IngestProgress) -> None:
             bar.update(
                 task,
                 total=progress.bytes_in_all,
@@ -90,10 +90,10 @@ def counted(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int
     yield report
 
 
-def _lines() -> Callable[[Progress], None]:
+def _lines() -> Callable[[IngestProgress], None]:
     begun = last = time.monotonic()
 
-    def report(progress: Progress) -> None:
+    def report(progress: IngestProgress) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last >= _LINE_EVERY:
@@ -103,7 +103,7 @@ def _lines() -> Callable[[Progress], None]:
     return report
 
 
-def line(progress: Progress, seconds: float) -> str:
+def line(progress: IngestProgress, seconds: float) -> str:
     """Progress in words: how much, how fast, how long still."""
     done = progress.bytes / progress.bytes_in_all if progress.bytes_in_all else 1.0
     left = f"{seconds * (1 - done) / done:.0f} s left" if done else "time left unknown"

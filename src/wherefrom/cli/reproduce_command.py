@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import make_dataclass
+from dataclasses import field, make_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -22,8 +22,9 @@ def _inputs() -> type:
         kind = systems.about(name).inputs
         hints = get_type_hints(kind)
         for each in input_fields(kind):
-            found.setdefault(each.name, (each.name, hints[each.name], each))
-    return make_dataclass("Inputs", found.values(), kw_only=True)
+            fresh = field(default=None, metadata=each.metadata)  # a field remembers the class it was made for
+            found.setdefault(each.name, (each.name, hints[each.name], fresh))
+    return make_dataclass("Inputs", found.values())
 
 
 class _WithInputs(click.Command):

@@ -12,7 +12,7 @@ from wherefrom.cli.output import for_people, print_json, strong, table
 
 if TYPE_CHECKING:
     from wherefrom.evaluate.consistency import Consistency
-    from wherefrom.evaluate.score import Difference, Scores
+    from wherefrom.evaluate.score import DatasetScores, Difference
 
 
 @click.command("score")
@@ -61,16 +61,16 @@ def command(
 
     chosen = catalog.dataset(dataset)
     examples = list(islice(islice(chosen.load(file, split), 0, None, every), limit))
-    found = read_predictions(predictions)
-    scores = scoring.score(chosen, examples, found)
+    predicted = read_predictions(predictions)
+    scores = scoring.score(chosen, examples, predicted)
     result = scores.flat()
     compared: dict[str, Difference] = {}
     styles: Consistency | None = None
     if against is not None:
         other = read_predictions(against)
-        compared = scoring.compare(scoring.scored(chosen, examples, found), scoring.scored(chosen, examples, other))
+        compared = scoring.compare(scoring.scored(chosen, examples, predicted), scoring.scored(chosen, examples, other))
         result["against"] = compared
-        styles = consistency(found, other, [example.question.id for example in examples])
+        styles = consistency(predicted, other, [example.question.id for example in examples])
         if styles is not None:
             result["styles"] = styles
     if out is not None:
@@ -81,9 +81,9 @@ def command(
     if as_json:
         print_json(result)
     else:
-        _tell(scores, compared)
+        _print_scores(scores, compared)
         if styles is not None:
-            _tell_styles(styles)
+            _print_styles(styles)
 
 
 def _run_note(predictions: Path) -> object:
@@ -96,7 +96,7 @@ def _run_note(predictions: Path) -> object:
     return None
 
 
-def _tell(scores: Scores, compared: dict[str, Difference]) -> None:
+def _print_scores(scores: DatasetScores, compared: dict[str, Difference]) -> None:
     rows = []
     for name, value in scores.metrics.items():
         low, high = scores.intervals.get(name, (None, None))
@@ -129,7 +129,7 @@ def _tell(scores: Scores, compared: dict[str, Difference]) -> None:
         )
 
 
-def _tell_styles(styles: Consistency) -> None:
+def _print_styles(styles: Consistency) -> None:
     click.echo(
         f"{styles.one} against {styles.other}: {styles.questions:,} questions answered in both, "
         f"{styles.one_alone:,} in {styles.one} alone, {styles.other_alone:,} in {styles.other} alone; "

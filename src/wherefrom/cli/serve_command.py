@@ -38,8 +38,8 @@ def command(
     from wherefrom.server.serve import serve
 
     chosen = settings(toml, overrides)
-    given = {"host": host, "port": port, "workers": workers}
-    server = replace(chosen.server, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    options = {"host": host, "port": port, "workers": workers}
+    server = replace(chosen.server, **{name: value for name, value in options.items() if value is not None})  # type: ignore[arg-type]
     path = directory or named(library)
     serve(
         Path(path).expanduser() if path else default_path(),

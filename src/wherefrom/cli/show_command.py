@@ -23,28 +23,28 @@ def command(
     """Show a document by its id, or a passage as DOCUMENT#NUMBER, such as guide.md#0."""
     with opened(library, toml, overrides) as opened_library:
         try:
-            found: Document | Passage = opened_library.document(id)
+            shown: Document | Passage = opened_library.document(id)
         except NotFound:
             if "#" not in id:
                 raise
-            found = opened_library.passage(id)
+            shown = opened_library.passage(id)
         cut = opened_library.passages_of(id) if passages else []
     if as_json:
-        print_json(cut if passages else found)
+        print_json(cut if passages else shown)
     elif passages:
         for passage in cut:
-            _tell_passage(passage)
+            _print_passage(passage)
             click.echo()
-    elif isinstance(found, Document):
-        click.echo(strong(found.title))
-        click.echo(faint(f"{found.id}, from {found.source or 'no file'}, {len(found.text):,} characters"))
+    elif isinstance(shown, Document):
+        click.echo(strong(shown.title))
+        click.echo(faint(f"{shown.id}, from {shown.source or 'no file'}, {len(shown.text):,} characters"))
         click.echo()
-        click.echo(found.text)
+        click.echo(shown.text)
     else:
-        _tell_passage(found)
+        _print_passage(shown)
 
 
-def _tell_passage(passage: Passage) -> None:
+def _print_passage(passage: Passage) -> None:
     click.echo(strong(passage.title))
     click.echo(faint(f"{passage.id}, characters {passage.start} to {passage.end} of {passage.document_id}"))
     click.echo()

@@ -24,7 +24,7 @@ _STEPS = (
 
 def detokenized(text: str) -> str:
     """The text as it would be printed."""
-    text = _BRACKET.sub(lambda found: _BRACKETS[found[0].upper()], text)
+    text = _BRACKET.sub(lambda match: _BRACKETS[match[0].upper()], text)
     for pattern, replacement in _STEPS:
         text = pattern.sub(replacement, text)
     return text

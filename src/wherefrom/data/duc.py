@@ -1,6 +1,6 @@
 """DUC 2005-2007: a topic with a narrative, 25 to 32 news articles, and four or more summaries of 250 words.
 
-NIST gives them to who asks; unpack them anywhere below one folder. Found by name: the topics file
+NIST gives them to whoever asks; unpack them anywhere below one folder. Found by name: the topics file
 (`duc2006_topics.sgml`), one folder of articles a topic (`D0601A`), and the human summaries that ROUGE compares with
 (`D0601.M.250.A.C`: topic, length, selector, and the letter of the writer; systems have numbers there).
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wherefrom.data.examples import Example, whole
-from wherefrom.data.faults import DatasetError, Ids, Place, choice
+from wherefrom.data.faults import DatasetError, Ids, RecordPlace, choice
 from wherefrom.data.opening import Files, read_text, split_name
 from wherefrom.types import Passage, Question
 
@@ -64,12 +64,12 @@ def _examples(tree: _Tree, query: str, models: bool) -> Iterator[Example]:
     if not blocks:
         raise DatasetError(f"{tree.topics[0]}: expected <topic> elements, found none")
     for number, block in enumerate(blocks, start=1):
-        place = Place(tree.topics[0], number, "topic")
+        place = RecordPlace(tree.topics[0], number, "topic")
         id = ids.once(_field(block, "num", place), place, "num")
         title, narrative = _field(block, "title", place), _field(block, "narr", place)
-        asked = {"topic": f"{title}\n{narrative}", "narrative": narrative, "title": title}[query]
+        question = {"topic": f"{title}\n{narrative}", "narrative": narrative, "title": title}[query]
         yield Example(
-            Question(id, asked),
+            Question(id, question),
             tuple(_articles(tree, id, place)),
             summaries=_summaries(tree, id, place) if models else (),
             article=id,
@@ -82,15 +82,15 @@ def _tree(root: Path, year: str) -> _Tree:
         name = _PACKED.sub("", path.name)
         if path.is_dir():
             tree.folders.setdefault(name.lower(), path)
-        elif found := _MODEL.fullmatch(name):
-            tree.models[(found[1] + found[2]).lower()].append(path)
-            tree.models[found[1].lower()].append(path)
+        elif match := _MODEL.fullmatch(name):
+            tree.models[(match[1] + match[2]).lower()].append(path)
+            tree.models[match[1].lower()].append(path)
         elif "topics" in name.lower() and year in name and name.lower().endswith(".sgml"):
             tree.topics.append(path)
     return tree
 
 
-def _articles(tree: _Tree, topic: str, place: Place) -> Iterator[Passage]:
+def _articles(tree: _Tree, topic: str, place: RecordPlace) -> Iterator[Passage]:
     folder = tree.folders.get(topic.lower())
     if folder is None:
         raise place.fault(f"num {topic}: expected a folder of that name with its articles")
@@ -103,19 +103,19 @@ def _articles(tree: _Tree, topic: str, place: Place) -> Iterator[Passage]:
         if not blocks:
             raise DatasetError(f"{file}: expected a <DOC> element, found none")
         for number, block in enumerate(blocks, start=1):
-            document = Place(file, number, "DOC")
+            document = RecordPlace(file, number, "DOC")
             id = ids.once(_field(block, "docno", document), document, "DOCNO")
             body = "graphic" if "<text" not in block.lower() and "<graphic" in block.lower() else "text"
             yield whole(id, _prose(_content(block, body, document)), _headline(block))
 
 
-def _summaries(tree: _Tree, topic: str, place: Place) -> tuple[str, ...]:
+def _summaries(tree: _Tree, topic: str, place: RecordPlace) -> tuple[str, ...]:
     """The human summaries, each once: some packages hold copies."""
     number, selector = topic[:-1].upper(), topic[-1].upper()
-    found = tree.models.get(topic.lower()) or tree.models.get(number.lower())
-    if not found:
+    files = tree.models.get(topic.lower()) or tree.models.get(number.lower())
+    if not files:
         raise place.fault(f"num {topic}: expected human summaries such as {number}.M.250.{selector}.A")
-    return tuple(dict.fromkeys(_summary(file) for file in found))
+    return tuple(dict.fromkeys(_summary(file) for file in files))
 
 
 def _summary(path: Path) -> str:
@@ -128,8 +128,8 @@ def _summary(path: Path) -> str:
 
 
 def _headline(block: str) -> str:
-    found = re.search(r"<headline\b[^>]*>(.*?)</headline>", block, re.IGNORECASE | re.DOTALL)
-    return _plain(found[1]) if found else ""
+    match = re.search(r"<headline\b[^>]*>(.*?)</headline>", block, re.IGNORECASE | re.DOTALL)
+    return _plain(match[1]) if match else ""
 
 
 def _prose(content: str) -> str:
@@ -142,15 +142,15 @@ def _plain(content: str) -> str:
     return " ".join(html.unescape(_WIRE_MARKS.sub(" ", _TAG.sub(" ", content))).split())
 
 
-def _field(block: str, name: str, place: Place) -> str:
+def _field(block: str, name: str, place: RecordPlace) -> str:
     value = _plain(_content(block, name, place))
     if not value:
         raise place.fault(f"{name}: expected some text")
     return value
 
 
-def _content(block: str, name: str, place: Place) -> str:
-    found = re.search(rf"<{name}\b[^>]*>(.*?)</{name}>", block, re.IGNORECASE | re.DOTALL)
-    if found is None:
+def _content(block: str, name: str, place: RecordPlace) -> str:
+    match = re.search(rf"<{name}\b[^>]*>(.*?)</{name}>", block, re.IGNORECASE | re.DOTALL)
+    if match is None:
         raise place.fault(f"expected <{name}> ... </{name}>")
-    return found[1]
+    return match[1]

@@ -32,7 +32,7 @@ class Example:
     grades: tuple[int, ...] = ()  # one a passage, higher is better, where the labels have more than two levels
     answers: tuple[str, ...] = ()  # short answers, each of them right
     spans: tuple[GoldSpan, ...] = ()  # answers at their places
-    patterns: tuple[str, ...] = ()  # regular expressions: an answer that one of them finds something in is right
+    patterns: tuple[str, ...] = ()  # regular expressions: an answer in which one of them matches is right
     sentences: tuple[str, ...] = ()  # well-formed answers, whole sentences that can be read without the question
     summaries: tuple[str, ...] = ()  # reference summaries, each by another hand; sentences on lines where known
     answerable: bool | None = None  # whether the passages answer the question; None: the dataset does not say

@@ -22,7 +22,7 @@ class DatasetError(WherefromError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordPlace:
     """Where a record stands: `train.jsonl, line 12`."""
 
     file: Path
@@ -43,7 +43,7 @@ class Ids:
     def __init__(self) -> None:
         self._times: dict[str, int] = {}
 
-    def once(self, id: str, place: Place, field: str) -> str:
+    def once(self, id: str, place: RecordPlace, field: str) -> str:
         """The id itself; an error if it came before, for datasets that promise each id once."""
         if id in self._times:
             raise place.fault(f"{field} {id!r} came before; each is expected once")
@@ -56,16 +56,16 @@ class Ids:
         return id if times == 1 else self.distinct(f"{id}~{times}")
 
 
-def choice(setting: str, given: str, known: Iterable[str]) -> str:
-    """`given` if it is one of the known values; otherwise an error that says which was meant."""
+def choice(setting: str, value: str, known: Iterable[str]) -> str:
+    """The value if it is one of those known; otherwise an error that says which was meant."""
     known = list(known)
-    if given not in known:
-        raise SettingsError(f"{setting} knows no '{given}'{suggestion(given, known)}")
-    return given
+    if value not in known:
+        raise SettingsError(f"{setting} knows no '{value}'{suggestion(value, known)}")
+    return value
 
 
-def suggestion(given: str, known: Iterable[str]) -> str:
+def suggestion(value: str, known: Iterable[str]) -> str:
     """`; did you mean dev?`, or all that is known where nothing is close."""
     known = list(known)
-    close = difflib.get_close_matches(given, known, n=1)
+    close = difflib.get_close_matches(value, known, n=1)
     return f"; did you mean {close[0]}?" if close else f"; it knows {', '.join(known)}"

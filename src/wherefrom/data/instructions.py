@@ -11,20 +11,20 @@ from pathlib import Path
 
 import msgspec
 
-from wherefrom.data.faults import Place
+from wherefrom.data.faults import RecordPlace
 from wherefrom.data.opening import json_records
 
 
-class Record(msgspec.Struct):
+class Instruction(msgspec.Struct):
     """One instruction."""
 
     input: str
     target: list[str]
 
 
-def parts(path: Path, labels: Sequence[str]) -> Iterator[tuple[Place, Mapping[str, str], tuple[str, ...]]]:
+def parts(path: Path, labels: Sequence[str]) -> Iterator[tuple[RecordPlace, Mapping[str, str], tuple[str, ...]]]:
     """Of every record its place, the texts by label and the targets."""
-    for place, record in json_records(path, Record):
+    for place, record in json_records(path, Instruction):
         if not record.target:
             raise place.fault("target: expected at least one answer")
         yield place, _cut(record.input, labels, place), tuple(_bare(target) for target in record.target)
@@ -41,7 +41,7 @@ class Passages:
         return self._ids.setdefault(text, f"{self._name}-{len(self._ids) + 1}")
 
 
-def _cut(input: str, labels: Sequence[str], place: Place) -> dict[str, str]:
+def _cut(input: str, labels: Sequence[str], place: RecordPlace) -> dict[str, str]:
     """The texts between the labels; the last mark of a label counts, since a passage may hold the same words."""
     texts: dict[str, str] = {}
     end = len(input)

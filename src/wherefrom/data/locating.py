@@ -18,5 +18,5 @@ def occurrences(answer: str, passage: Passage) -> Iterator[GoldSpan]:
     if not words:
         return
     wanted = r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)"
-    for found in re.finditer(wanted, passage.text, re.IGNORECASE):
-        yield GoldSpan(passage.id, found.start(), found.end(), found[0], sure=False)
+    for match in re.finditer(wanted, passage.text, re.IGNORECASE):
+        yield GoldSpan(passage.id, match.start(), match.end(), match[0], sure=False)

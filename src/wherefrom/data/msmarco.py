@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from wherefrom.data.examples import Example, whole
-from wherefrom.data.faults import DatasetError, Ids, Place, choice
+from wherefrom.data.faults import DatasetError, Ids, RecordPlace, choice
 from wherefrom.data.opening import Files, decoded, json_records, open_bytes, read_bytes, readable, split_file
 from wherefrom.types import Question
 
@@ -89,9 +89,9 @@ def _examples(path: Path, clean: bool, subset: str) -> Iterator[Example]:
         yield example
 
 
-def _example(record: _Record, id: str, place: Place) -> Example:
+def _example(record: _Record, id: str, place: RecordPlace) -> Example:
     texts, selected = _passages(record, place)
-    answers = _given(record.answers or [])
+    answers = _present(record.answers or [])
     return Example(
         Question(id, record.query),
         tuple(
@@ -100,13 +100,13 @@ def _example(record: _Record, id: str, place: Place) -> Example:
         ),
         selected,
         answers=answers,
-        sentences=_given(_well_formed(record, place)),
+        sentences=_present(_well_formed(record, place)),
         answerable=None if record.answers is None else bool(answers),
         kind=record.query_type.lower(),
     )
 
 
-def _passages(record: _Record, place: Place) -> tuple[list[str], tuple[bool, ...]]:
+def _passages(record: _Record, place: RecordPlace) -> tuple[list[str], tuple[bool, ...]]:
     if isinstance(record.passages, _Passages):
         texts, labels = record.passages.passage_text, record.passages.is_selected
         if labels is not None and len(labels) != len(texts):
@@ -129,7 +129,7 @@ def _titles(record: _Record) -> list[str]:
     return [passage.title for passage in record.passages]
 
 
-def _well_formed(record: _Record, place: Place) -> list[str]:
+def _well_formed(record: _Record, place: RecordPlace) -> list[str]:
     """The list; the official files write an empty one as the text `[]`."""
     if isinstance(record.well_formed, list):
         return record.well_formed
@@ -138,7 +138,7 @@ def _well_formed(record: _Record, place: Place) -> list[str]:
     return []
 
 
-def _given(answers: list[str]) -> tuple[str, ...]:
+def _present(answers: list[str]) -> tuple[str, ...]:
     return tuple(answer for answer in answers if answer.strip() and answer.strip() != NO_ANSWER)
 
 
@@ -162,13 +162,13 @@ def _deduplicated(example: Example) -> Example:
 # Layouts.
 
 
-def _records(path: Path) -> Iterator[tuple[Place, _Record]]:
+def _records(path: Path) -> Iterator[tuple[RecordPlace, _Record]]:
     with readable(path), open_bytes(path) as handle:
         in_columns = _COLUMN_START.match(handle.read(4096)) is not None
     return _column_records(path) if in_columns else json_records(path, _Record)
 
 
-def _column_records(path: Path) -> Iterator[tuple[Place, _Record]]:
+def _column_records(path: Path) -> Iterator[tuple[RecordPlace, _Record]]:
     whole_file = decoded(read_bytes(path), dict[str, msgspec.Raw], path)
     for name in _NEEDED:
         if name not in whole_file:
@@ -176,7 +176,7 @@ def _column_records(path: Path) -> Iterator[tuple[Place, _Record]]:
     columns = {name: decoded(whole_file[name], dict[str, msgspec.Raw], path) for name in _COLUMNS if name in whole_file}
     decoder = msgspec.json.Decoder(_Record)
     for number, key in enumerate(columns["query"], start=1):
-        place = Place(path, number, "record")
+        place = RecordPlace(path, number, "record")
         for name, column in columns.items():
             if key not in column:
                 raise place.fault(f"{name}: expected an entry {key!r}, as in the column query")

@@ -45,7 +45,7 @@ def _examples(qaps: Path, summaries: Path, split: str, ten: bool, detokenize: bo
         for _, row in csv_rows(summaries, ["document_id", "set", "summary"])
         if row["set"] == split
     }
-    asked: Counter[str] = Counter()
+    questions: Counter[str] = Counter()
     for place, row in csv_rows(qaps, ["document_id", "set", "question", "answer1", "answer2"]):
         if row["set"] not in FILES:
             raise place.fault(f"set: expected {', '.join(FILES)}, not {row['set']!r}")
@@ -54,9 +54,9 @@ def _examples(qaps: Path, summaries: Path, split: str, ten: bool, detokenize: bo
         story = row["document_id"]
         if story not in stories:
             raise place.fault(f"document_id: expected a story of the set {split} in {summaries}, not {story!r}")
-        asked[story] += 1
+        questions[story] += 1
         yield Example(
-            Question(f"{story}-{asked[story]}", printed(row["question"].strip())),
+            Question(f"{story}-{questions[story]}", printed(row["question"].strip())),
             stories[story],
             answers=(printed(row["answer1"].strip()), printed(row["answer2"].strip())),
             article=story,

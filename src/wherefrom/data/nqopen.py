@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from wherefrom.data.examples import Example, whole
-from wherefrom.data.faults import Place
+from wherefrom.data.faults import RecordPlace
 from wherefrom.data.opening import Files, json_records, split_file
 from wherefrom.types import Question
 
@@ -47,22 +47,22 @@ def _examples(path: Path) -> Iterator[Example]:
         relevant = _relevant(record, place)
         yield Example(
             Question(id, record.question),
-            tuple(whole(f"{id}#{index}", found.text, found.title) for index, found in enumerate(record.ctxs)),
+            tuple(whole(f"{id}#{index}", context.text, context.title) for index, context in enumerate(record.ctxs)),
             relevant,
             answers=_answers(record, place),
             answerable=True if any(relevant) else None,
         )
 
 
-def _answers(record: _Record, place: Place) -> tuple[str, ...]:
+def _answers(record: _Record, place: RecordPlace) -> tuple[str, ...]:
     answers = record.answers if record.answers is not None else record.answer
     if not answers:
         raise place.fault("answers: expected at least one")
     return tuple(answers)
 
 
-def _relevant(record: _Record, place: Place) -> tuple[bool, ...]:
-    known = [found.isgold for found in record.ctxs if found.isgold is not None]
+def _relevant(record: _Record, place: RecordPlace) -> tuple[bool, ...]:
+    known = [context.isgold for context in record.ctxs if context.isgold is not None]
     if known and len(known) != len(record.ctxs):
         raise place.fault(f"ctxs: expected isgold on all {len(record.ctxs)}, found it on {len(known)}")
     return tuple(known)

@@ -18,7 +18,7 @@ from typing import IO, TypeVar, cast
 
 import msgspec
 
-from wherefrom.data.faults import DatasetError, Place, choice
+from wherefrom.data.faults import DatasetError, RecordPlace, choice
 
 Record = TypeVar("Record")
 Files = Mapping[str, Sequence[str]]  # split -> the names its file may have, as glob patterns, preferred first
@@ -100,16 +100,16 @@ def read_text(path: Path) -> str:
     return text.replace("\r\n", "\n")
 
 
-def byte_lines(path: Path) -> Iterator[tuple[Place, bytes]]:
+def byte_lines(path: Path) -> Iterator[tuple[RecordPlace, bytes]]:
     """The lines that are not blank, one at a time."""
     with readable(path), open_bytes(path) as handle:
         for number, line in enumerate(handle, start=1):
             line = line.removeprefix(_BOM) if number == 1 else line
             if line.strip(b" \r\n"):  # tabs alone are a row of empty fields, not a blank line
-                yield Place(path, number), line.rstrip(b"\r\n")
+                yield RecordPlace(path, number), line.rstrip(b"\r\n")
 
 
-def text_lines(path: Path) -> Iterator[tuple[Place, str]]:
+def text_lines(path: Path) -> Iterator[tuple[RecordPlace, str]]:
     """The lines that are not blank, as UTF-8 text; only a line feed ends a line."""
     for place, line in byte_lines(path):
         try:
@@ -118,11 +118,11 @@ def text_lines(path: Path) -> Iterator[tuple[Place, str]]:
             raise place.fault(f"expected UTF-8 text; byte {error.start + 1} of the line is not") from error
 
 
-def tsv_rows(path: Path, columns: Sequence[str], header: bool = True) -> Iterator[tuple[Place, dict[str, str]]]:
+def tsv_rows(path: Path, columns: Sequence[str], header: bool = True) -> Iterator[tuple[RecordPlace, dict[str, str]]]:
     """The rows of tab-separated values by column; quotation marks are text, not syntax."""
     lines = text_lines(path)
     if header:
-        place, first = next(lines, (Place(path, 1), ""))
+        place, first = next(lines, (RecordPlace(path, 1), ""))
         if first.split("\t") != list(columns):
             raise place.fault(f"expected the columns {', '.join(columns)}, not {first[:200]!r}")
     for place, line in lines:
@@ -132,12 +132,12 @@ def tsv_rows(path: Path, columns: Sequence[str], header: bool = True) -> Iterato
         yield place, dict(zip(columns, fields, strict=True))
 
 
-def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Place, dict[str, str]]]:
+def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[RecordPlace, dict[str, str]]]:
     """The rows of comma-separated values by column; other columns may be there too."""
     reader = csv.reader(_csv_lines(path), strict=True)
     names: list[str] | None = None
     while True:
-        place = Place(path, reader.line_num + 1)
+        place = RecordPlace(path, reader.line_num + 1)
         try:
             fields = next(reader, None)
         except csv.Error as error:
@@ -156,10 +156,10 @@ def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Place, dict[s
         else:
             yield place, dict(zip(names, fields, strict=True))
     if names is None:
-        raise Place(path, 1).fault(f"expected the columns {', '.join(columns)}; the file is empty")
+        raise RecordPlace(path, 1).fault(f"expected the columns {', '.join(columns)}; the file is empty")
 
 
-def json_records(path: Path, kind: type[Record], strict: bool = True) -> Iterator[tuple[Place, Record]]:
+def json_records(path: Path, kind: type[Record], strict: bool = True) -> Iterator[tuple[RecordPlace, Record]]:
     """The records of a JSON list or of JSON lines, whichever the file holds; lines are streamed.
 
     Without `strict`, a number may also be written as text.
@@ -167,7 +167,7 @@ def json_records(path: Path, kind: type[Record], strict: bool = True) -> Iterato
     decoder = msgspec.json.Decoder(kind, strict=strict)
     if starts_with(path, b"["):
         for number, raw in enumerate(decoded(read_bytes(path), list[msgspec.Raw], path), start=1):
-            place = Place(path, number, "record")
+            place = RecordPlace(path, number, "record")
             yield place, decoded(raw, decoder, place)
     else:
         for place, line in byte_lines(path):
@@ -175,7 +175,7 @@ def json_records(path: Path, kind: type[Record], strict: bool = True) -> Iterato
 
 
 def decoded(
-    content: bytes | msgspec.Raw, kind: type[Record] | msgspec.json.Decoder[Record], where: Place | Path
+    content: bytes | msgspec.Raw, kind: type[Record] | msgspec.json.Decoder[Record], where: RecordPlace | Path
 ) -> Record:
     """JSON as the given type; the error names the field (`$.passages[3].is_selected`) and what was expected."""
     decoder = kind if isinstance(kind, msgspec.json.Decoder) else msgspec.json.Decoder(kind)
@@ -198,7 +198,7 @@ def _csv_lines(path: Path) -> Iterator[str]:
             try:
                 yield (line.removeprefix(_BOM) if number == 1 else line).decode("utf-8")
             except UnicodeDecodeError as error:
-                raise Place(path, number).fault("expected UTF-8 text") from error
+                raise RecordPlace(path, number).fault("expected UTF-8 text") from error
 
 
 @contextmanager

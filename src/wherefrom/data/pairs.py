@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from wherefrom.data.examples import Example, whole
-from wherefrom.data.faults import Place
+from wherefrom.data.faults import RecordPlace
 from wherefrom.data.opening import tsv_rows
 from wherefrom.types import Question
 
@@ -29,7 +29,7 @@ def candidates(id: str, question: str, answers: Sequence[str], labels: Sequence[
     return Example(Question(id, question), passages, tuple(labels))
 
 
-def binary(label: str | int, place: Place) -> bool:
+def binary(label: str | int, place: RecordPlace) -> bool:
     """A label that must be 0 or 1."""
     if (text := str(label).strip()) not in ("0", "1"):
         raise place.fault(f"label: expected 0 or 1, not {text!r}")

@@ -41,18 +41,18 @@ def _examples(path: Path, detokenize: bool) -> Iterator[Example]:
 
 
 def on_squad(rows: Iterable[Example], squad: Iterable[Example]) -> Iterator[Example]:
-    """The SQuAD examples that a row asks the same question as, with the row's sentences.
+    """The SQuAD examples whose question a row asks too, with the row's sentences.
 
     Joined by the letters and digits of the question, since the tokeniser changed all else; rows of other datasets
     and rows whose question is not in `squad` are left out. A row for several SQuAD examples goes with the first.
     """
-    asked: dict[str, Example] = {}
+    by_letters: dict[str, Example] = {}
     for example in squad:
-        asked.setdefault(_letters(example.question.text), example)
+        by_letters.setdefault(_letters(example.question.text), example)
     for row in rows:
-        found = asked.get(_letters(row.question.text))
-        if found is not None and row.kind == "SQuAD":
-            yield replace(found, sentences=row.sentences)
+        same = by_letters.get(_letters(row.question.text))
+        if same is not None and row.kind == "SQuAD":
+            yield replace(same, sentences=row.sentences)
 
 
 def _letters(text: str) -> str:

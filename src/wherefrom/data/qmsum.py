@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from wherefrom.data.examples import Example
-from wherefrom.data.faults import Ids, Place
+from wherefrom.data.faults import Ids, RecordPlace
 from wherefrom.data.opening import Files, json_records, split_file
 from wherefrom.types import Passage, Question
 
@@ -62,7 +62,7 @@ def _examples(path: Path) -> Iterator[Example]:
                 )
 
 
-def _relevant(query: _Query, turns: int, place: Place) -> tuple[bool, ...]:
+def _relevant(query: _Query, turns: int, place: RecordPlace) -> tuple[bool, ...]:
     labels = [False] * turns
     for first, last in query.spans:
         if not 0 <= first <= last < turns:

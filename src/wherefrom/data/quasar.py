@@ -22,13 +22,13 @@ FILES: Files = {split: (f"{split}_questions.json", f"{split}_contexts.json") for
 LENGTHS = ("short", "long")  # at most 200 or 2,048 characters
 
 
-class _Asked(msgspec.Struct):
+class _QuestionRecord(msgspec.Struct):
     uid: str
     question: str
     answer: str
 
 
-class _Found(msgspec.Struct):
+class _ContextsRecord(msgspec.Struct):
     uid: str
     contexts: list[tuple[float, str]]  # retrieval score and text, best first
 
@@ -48,22 +48,24 @@ def load(path: Path, split: str, *, length: str = "short", pseudo: bool = False)
 
 def _examples(questions: Path, contexts: Path, pseudo: bool) -> Iterator[Example]:
     ids = Ids()
-    for asked, found in zip_longest(json_records(questions, _Asked), json_records(contexts, _Found)):
-        if asked is None or found is None:
-            short, long = (questions, contexts) if asked is None else (contexts, questions)
+    for question_row, contexts_row in zip_longest(
+        json_records(questions, _QuestionRecord), json_records(contexts, _ContextsRecord)
+    ):
+        if question_row is None or contexts_row is None:
+            short, long = (questions, contexts) if question_row is None else (contexts, questions)
             raise DatasetError(f"{short} ends before {long}; expected a record for each of its")
-        (place, question), (_, texts) = asked, found
+        (place, question), (_, texts) = question_row, contexts_row
         if question.uid != texts.uid:
             raise place.fault(f"uid: expected {texts.uid!r} as in {contexts}, not {question.uid!r}")
         yield _example(ids.once(question.uid, place, "uid"), question, texts, pseudo)
 
 
-def _example(id: str, asked: _Asked, found: _Found, pseudo: bool) -> Example:
-    passages = tuple(whole(f"{id}#{index}", text) for index, (_, text) in enumerate(found.contexts))
-    example = Example(Question(id, asked.question), passages, answers=(asked.answer,))
+def _example(id: str, question: _QuestionRecord, contexts: _ContextsRecord, pseudo: bool) -> Example:
+    passages = tuple(whole(f"{id}#{index}", text) for index, (_, text) in enumerate(contexts.contexts))
+    example = Example(Question(id, question.question), passages, answers=(question.answer,))
     if not pseudo:
         return example
-    spans = tuple(span for passage in passages for span in occurrences(asked.answer, passage))
+    spans = tuple(span for passage in passages for span in occurrences(question.answer, passage))
     positive = {span.passage_id for span in spans}
     return Example(
         example.question,

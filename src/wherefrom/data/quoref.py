@@ -1,4 +1,4 @@
-"""Quoref: questions that need it worked out who is meant (Dasigi et al. 2019), as an instruction set.
+"""Quoref: questions for which one has to work out who is meant (Dasigi et al. 2019), as an instruction set.
 
 Where the target has several answers the original wants all of them; here each counts as right.
 """

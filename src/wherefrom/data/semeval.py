@@ -13,7 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from wherefrom.data.examples import Example, whole
-from wherefrom.data.faults import DatasetError, Ids, Place
+from wherefrom.data.faults import DatasetError, Ids, RecordPlace
 from wherefrom.data.opening import Files, open_bytes, readable, split_files, starts_with, tsv_rows
 from wherefrom.data.pairs import from_tsv
 from wherefrom.types import Question
@@ -125,7 +125,7 @@ def _from_xml(files: Sequence[Path], labels: dict[str, str]) -> Iterator[Example
         number = 0
         for form, element in _elements(file):
             number += 1
-            yield _example(element, form, labels, ids, Place(file, number, "question"))
+            yield _example(element, form, labels, ids, RecordPlace(file, number, "question"))
             element.clear()  # or the whole file stays in memory
         if not number:
             raise DatasetError(f"{file}: expected <Question> or <Thread> elements, found none")
@@ -138,14 +138,14 @@ def _elements(path: Path) -> Iterator[tuple[_Form, ElementTree.Element]]:
                 if element.tag in _FORMS:
                     yield _FORMS[element.tag], element
         except ElementTree.ParseError as error:
-            raise Place(path, error.position[0]).fault(f"expected XML: {error}") from error
+            raise RecordPlace(path, error.position[0]).fault(f"expected XML: {error}") from error
 
 
-def _example(thread: ElementTree.Element, form: _Form, labels: dict[str, str], ids: Ids, place: Place) -> Example:
-    asked = thread if form.question == "." else thread.find(form.question)
-    if asked is None:
+def _example(thread: ElementTree.Element, form: _Form, labels: dict[str, str], ids: Ids, place: RecordPlace) -> Example:
+    question = thread if form.question == "." else thread.find(form.question)
+    if question is None:
         raise place.fault(f"expected a <{form.question}>")
-    id = ids.distinct(_attribute(asked, form.id, place))
+    id = ids.distinct(_attribute(question, form.id, place))
     comments = thread.findall(form.comment)
     comment_ids = Ids()
     passages = tuple(
@@ -157,17 +157,17 @@ def _example(thread: ElementTree.Element, form: _Form, labels: dict[str, str], i
     )
     grades = _grades(comments, form, labels, place)
     return Example(
-        Question(id, " ".join(f"{_text(asked, form.subject, place)} {_text(asked, form.body, place)}".split())),
+        Question(id, " ".join(f"{_text(question, form.subject, place)} {_text(question, form.body, place)}".split())),
         passages,
         tuple(grade == GRADES["Good"] for grade in grades),
         grades,
-        kind=asked.get(form.category, ""),
+        kind=question.get(form.category, ""),
         article=id.partition("_")[0],  # of 2016 on, the new question that the thread was found for
     )
 
 
 def _grades(
-    comments: Sequence[ElementTree.Element], form: _Form, labels: dict[str, str], place: Place
+    comments: Sequence[ElementTree.Element], form: _Form, labels: dict[str, str], place: RecordPlace
 ) -> tuple[int, ...]:
     tags = [comment.get(form.label, "") for comment in comments]
     tags = [labels.get(comment.get(form.comment_id, ""), tag) for comment, tag in zip(comments, tags, strict=True)]
@@ -179,14 +179,14 @@ def _grades(
     return tuple(GRADES[tag] for tag in tags)
 
 
-def _attribute(element: ElementTree.Element, name: str, place: Place) -> str:
+def _attribute(element: ElementTree.Element, name: str, place: RecordPlace) -> str:
     value = element.get(name)
     if not value:
         raise place.fault(f"expected an attribute {name} of <{element.tag}>")
     return value
 
 
-def _text(element: ElementTree.Element, name: str, place: Place) -> str:
+def _text(element: ElementTree.Element, name: str, place: RecordPlace) -> str:
     child = element.find(name)
     if child is None:
         raise place.fault(f"expected a <{name}> in <{element.tag}>")

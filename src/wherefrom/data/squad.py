@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from wherefrom.data.examples import Example, GoldSpan
-from wherefrom.data.faults import Ids, Place
+from wherefrom.data.faults import Ids, RecordPlace
 from wherefrom.data.opening import Files, decoded, read_bytes, split_file
 from wherefrom.types import Passage, Question
 
@@ -60,23 +60,23 @@ def _examples(path: Path) -> Iterator[Example]:
     ids, paragraphs = Ids(), Ids()
     decoder = msgspec.json.Decoder(_Article)
     for number, raw in enumerate(decoded(read_bytes(path), _File, path).data, start=1):
-        place = Place(path, number, "article")
+        place = RecordPlace(path, number, "article")
         article = decoded(raw, decoder, place)
         for index, paragraph in enumerate(article.paragraphs):
             text = paragraph.context
             id = paragraphs.distinct(f"{article.title}#{index}")
             passage = Passage(id, id, text, 0, len(text), article.title.replace("_", " "))
-            for asked in paragraph.qas:
-                yield _example(asked, passage, article.title, ids, place)
+            for record in paragraph.qas:
+                yield _example(record, passage, article.title, ids, place)
 
 
-def _example(asked: _Question, passage: Passage, title: str, ids: Ids, place: Place) -> Example:
-    ids.once(asked.id, place, "id")
-    if asked.is_impossible:
-        return Example(Question(asked.id, asked.question), (passage,), (False,), answerable=False, article=title)
-    spans = tuple(_span(answer, passage, asked.id, place) for answer in asked.answers)
+def _example(record: _Question, passage: Passage, title: str, ids: Ids, place: RecordPlace) -> Example:
+    ids.once(record.id, place, "id")
+    if record.is_impossible:
+        return Example(Question(record.id, record.question), (passage,), (False,), answerable=False, article=title)
+    spans = tuple(_span(answer, passage, record.id, place) for answer in record.answers)
     return Example(
-        Question(asked.id, asked.question),
+        Question(record.id, record.question),
         (passage,),
         (True,),
         answers=tuple(span.text for span in spans),
@@ -86,9 +86,9 @@ def _example(asked: _Question, passage: Passage, title: str, ids: Ids, place: Pl
     )
 
 
-def _span(answer: _Answer, passage: Passage, id: str, place: Place) -> GoldSpan:
+def _span(answer: _Answer, passage: Passage, id: str, place: RecordPlace) -> GoldSpan:
     start, end = answer.answer_start, answer.answer_start + len(answer.text)
-    found = passage.text[max(0, start) : end]
-    if found != answer.text:
-        raise place.fault(f"answer_start of question {id}: expected {answer.text!r} at {start}, not {found!r}")
+    text = passage.text[max(0, start) : end]
+    if text != answer.text:
+        raise place.fault(f"answer_start of question {id}: expected {answer.text!r} at {start}, not {text!r}")
     return GoldSpan(passage.id, start, end, answer.text, sure=not answer.start_ambiguous)

@@ -16,7 +16,7 @@ import msgspec
 
 from wherefrom.data.detokenize import detokenized
 from wherefrom.data.examples import Example, whole
-from wherefrom.data.faults import Ids, Place
+from wherefrom.data.faults import Ids, RecordPlace
 from wherefrom.data.opening import Files, json_records, split_file, starts_with, text_lines
 from wherefrom.data.pairs import binary, candidates, from_tsv, mixed
 from wherefrom.types import Question
@@ -53,10 +53,10 @@ def load(
         examples = _from_jacana(file)
     else:
         examples = from_tsv(file, "trecqa")
-    return _kept(examples, clean, max_words, detokenize)
+    return _selected(examples, clean, max_words, detokenize)
 
 
-def _kept(examples: Iterator[Example], clean: bool, max_words: int | None, detokenize: bool) -> Iterator[Example]:
+def _selected(examples: Iterator[Example], clean: bool, max_words: int | None, detokenize: bool) -> Iterator[Example]:
     for example in examples:
         if max_words is not None:
             example = _shortened(example, max_words)
@@ -66,11 +66,11 @@ def _kept(examples: Iterator[Example], clean: bool, max_words: int | None, detok
 
 
 def _shortened(example: Example, max_words: int) -> Example:
-    kept = [index for index, passage in enumerate(example.passages) if len(passage.text.split()) <= max_words]
+    short = [index for index, passage in enumerate(example.passages) if len(passage.text.split()) <= max_words]
     return replace(
         example,
-        passages=tuple(example.passages[index] for index in kept),
-        relevant=tuple(example.relevant[index] for index in kept),
+        passages=tuple(example.passages[index] for index in short),
+        relevant=tuple(example.relevant[index] for index in short),
     )
 
 
@@ -101,13 +101,13 @@ def _from_jacana(path: Path) -> Iterator[Example]:
     ids = Ids()
     lines = ((place, line.strip()) for place, line in text_lines(path))
     for place, line in lines:
-        found = _OPENING.fullmatch(line)
-        if found is None:
+        match = _OPENING.fullmatch(line)
+        if match is None:
             raise place.fault(f"expected <QApairs id='...'>, not {line[:80]!r}")
-        yield _jacana_question(ids.distinct(found[1]), lines, place)
+        yield _jacana_question(ids.distinct(match[1]), lines, place)
 
 
-def _jacana_question(id: str, lines: Iterator[tuple[Place, str]], begin: Place) -> Example:
+def _jacana_question(id: str, lines: Iterator[tuple[RecordPlace, str]], begin: RecordPlace) -> Example:
     question: str | None = None
     texts: list[str] = []
     labels: list[bool] = []
@@ -128,7 +128,7 @@ def _jacana_question(id: str, lines: Iterator[tuple[Place, str]], begin: Place) 
     raise begin.fault(f"QApairs {id!r}: expected </QApairs> before the file ends")
 
 
-def _first_line(lines: Iterator[tuple[Place, str]], block: str, begin: Place) -> str:
+def _first_line(lines: Iterator[tuple[RecordPlace, str]], block: str, begin: RecordPlace) -> str:
     first: str | None = None
     for _, line in lines:
         if line == f"</{block}>":

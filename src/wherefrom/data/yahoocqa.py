@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from wherefrom.data.examples import Example
-from wherefrom.data.faults import DatasetError, Place
+from wherefrom.data.faults import DatasetError, RecordPlace
 from wherefrom.data.opening import Files, open_bytes, readable, split_file, split_name
 from wherefrom.data.pairs import binary, candidates, from_tsv
 
@@ -47,7 +47,7 @@ def _from_pickle(path: Path, split: str) -> Iterator[Example]:
     if split not in splits:
         raise DatasetError(f"{path}: expected a split {split}; there are {', '.join(splits)}")
     for number, (question, answers) in enumerate(splits[split].items(), start=1):
-        place = Place(path, number, "question")
+        place = RecordPlace(path, number, "question")
         labels = [binary(label, place) for _, label in answers]
         yield candidates(f"yahoocqa-{number}", question.strip(), [answer.strip() for answer, _ in answers], labels)
 

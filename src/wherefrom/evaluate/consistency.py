@@ -38,7 +38,7 @@ def consistency(
     both = [(left, right) for left, right in pairs if left.text and right.text]
     if not both:
         return None
-    said, also_said = [left.text or "" for left, _ in both], [right.text or "" for _, right in both]
+    texts, other_texts = [left.text or "" for left, _ in both], [right.text or "" for _, right in both]
     return Consistency(
         both[0][0].style,
         both[0][1].style,
@@ -46,10 +46,10 @@ def consistency(
         sum(bool(left.text) and not right.text for left, right in pairs),
         sum(bool(right.text) and not left.text for left, right in pairs),
         100.0 * fmean(_agree(left, right) for left, right in both),
-        100.0 * zero_overlap(said, also_said),
-        100.0 * contradictions(said, also_said),
-        fmean(len(narrative_tokens(text)) for text in said),
-        fmean(len(narrative_tokens(text)) for text in also_said),
+        100.0 * zero_overlap(texts, other_texts),
+        100.0 * contradictions(texts, other_texts),
+        fmean(len(narrative_tokens(text)) for text in texts),
+        fmean(len(narrative_tokens(text)) for text in other_texts),
     )
 
 

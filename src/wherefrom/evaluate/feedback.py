@@ -13,7 +13,7 @@ from wherefrom.store.feedback import Feedback
 
 
 @dataclass
-class Tally:
+class FeedbackTally:
     """How many verdicts became examples, and why the others did not."""
 
     examples: int = 0
@@ -25,20 +25,20 @@ class Tally:
         return None
 
 
-def examples(given: Iterable[Feedback], tally: Tally) -> Iterator[dict[str, Any]]:
+def examples(verdicts: Iterable[Feedback], tally: FeedbackTally) -> Iterator[dict[str, Any]]:
     """One row an example, as `data.msmarco.load_ten_passages` reads them.
 
     A right answer, or the better one in place of a wrong one, is gold in those passages that hold it; a right
     "I don't know" is a question that its passages do not answer. A verdict that teaches nothing is left out.
     """
-    for feedback in given:
+    for feedback in verdicts:
         row = _row(feedback, tally)
         if row is not None:
             tally.examples += 1
             yield row
 
 
-def _row(feedback: Feedback, tally: Tally) -> dict[str, Any] | None:
+def _row(feedback: Feedback, tally: FeedbackTally) -> dict[str, Any] | None:
     if not feedback.passages:
         return tally.leave_out("no passages came with it")
     if feedback.better is not None:
@@ -46,7 +46,7 @@ def _row(feedback: Feedback, tally: Tally) -> dict[str, Any] | None:
     elif feedback.verdict == "wrong":
         return tally.leave_out("it was wrong, and nobody said what is right")
     elif feedback.answer is None:
-        return _made(feedback, None, set())
+        return _example_row(feedback, None, set())
     else:
         gold = feedback.answer
     holding = {passage.id for passage in feedback.passages if any(True for _ in occurrences(gold, passage))}
@@ -54,10 +54,10 @@ def _row(feedback: Feedback, tally: Tally) -> dict[str, Any] | None:
     selected = quoted if quoted and feedback.better is None else holding
     if not selected:
         return tally.leave_out("the right answer stands in none of its passages")
-    return _made(feedback, gold, selected)
+    return _example_row(feedback, gold, selected)
 
 
-def _made(feedback: Feedback, gold: str | None, selected: set[str]) -> dict[str, Any]:
+def _example_row(feedback: Feedback, gold: str | None, selected: set[str]) -> dict[str, Any]:
     sentence = gold is not None and feedback.style == "sentence" and feedback.better is None
     return {
         "query_id": feedback.number,

@@ -39,7 +39,7 @@ class PredictError(WherefromError):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PredictionRun:
     """What a file of predictions was made of; two runs with equal facts give equal predictions."""
 
     dataset: str
@@ -56,7 +56,11 @@ class Run:
 
 
 def predict(
-    examples: Iterable[Example], pipeline: Pipeline, run: Run, out: Path, report: Callable[[int], None] = lambda _: None
+    examples: Iterable[Example],
+    pipeline: Pipeline,
+    run: PredictionRun,
+    out: Path,
+    report: Callable[[int], None] = lambda _: None,
 ) -> int:
     """Append a trace for every example that has none yet; how many there are in the end."""
     done = begin(out, run)
@@ -103,7 +107,7 @@ def given_hits(example: Example, source: Source) -> list[Hit]:
     return [Hit(passage, 1.0 / rank, {"retrieve": 1.0 / rank}) for rank, passage in enumerate(passages, start=1)]
 
 
-def begin(out: Path, run: Run) -> set[str]:
+def begin(out: Path, run: PredictionRun) -> set[str]:
     """Note what the run is made of, and give the questions that are done; a cut-off last line is dropped."""
     note = Path(f"{out}.run.json")
     facts = msgspec.to_builtins(run)

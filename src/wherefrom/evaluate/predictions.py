@@ -40,15 +40,15 @@ def read_predictions(path: Path) -> dict[str, Prediction]:
         except msgspec.MsgspecError:
             head = {}  # an object over several lines
         if "question" in head and "hits" in head:
-            found: Iterable[Prediction] = map(of_trace, _traces(path))
+            rows: Iterable[Prediction] = map(of_trace, _traces(path))
         elif "query_id" in head:
-            found = _marco(path)
+            rows = _marco(path)
         else:
-            found = _squad(path)
+            rows = _squad(path)
     else:
-        found = _trec(path)
+        rows = _trec(path)
     predictions: dict[str, Prediction] = {}
-    for prediction in found:
+    for prediction in rows:
         if prediction.id in predictions:
             raise PredictError(f"{path} answers question {prediction.id!r} twice")
         predictions[prediction.id] = prediction

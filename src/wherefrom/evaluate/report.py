@@ -12,7 +12,7 @@ import msgspec
 
 from wherefrom.errors import WherefromError
 from wherefrom.evaluate.score import FRACTIONS
-from wherefrom.plots import STYLE, Bar, Line, bar_plot, line_plot
+from wherefrom.plots import STYLE, Bar, Curve, bar_plot, line_plot
 
 _NOT_METRICS = (
     "dataset",
@@ -86,21 +86,21 @@ def plots(scores: dict[str, Any]) -> Iterator[str]:
     """The plots that these scores have numbers for."""
     curves: dict[str, list[dict[str, float]]] = scores.get("curves", {})
     if points := curves.get("precision_recall"):
-        line = Line("answerable", [(point["recall"], point["precision"]) for point in points])
+        line = Curve("answerable", [(point["recall"], point["precision"]) for point in points])
         yield line_plot("Answerability: precision and recall", "recall", "precision", [line])
     if points := curves.get("calibration"):
-        line = Line("chance", [(point["chance"], point["truth"]) for point in points])
+        line = Curve("chance", [(point["chance"], point["truth"]) for point in points])
         yield line_plot("Calibration of the chance", "chance said", "share answerable", [line], diagonal=True)
     if points := curves.get("risk_coverage"):
-        line = Line("risk", [(point["coverage"], point["risk"]) for point in points])
+        line = Curve("risk", [(point["coverage"], point["risk"]) for point in points])
         yield line_plot("Risk and coverage", "share of questions answered", "share of those wrong", [line])
     for metric in _drawn(scores):
-        for key, told in (("by_type", "question type"), ("by_keyword", "keyword")):
+        for key, group_name in (("by_type", "question type"), ("by_keyword", "keyword")):
             groups = [(name, values) for name, values in scores.get(key, {}).items() if metric in values]
             scale = 100.0 if metric in FRACTIONS else 1.0
             bars = [Bar(f"{name} ({values['examples']:.0f})", values[metric] * scale) for name, values in groups]
             if len(bars) > 1:
-                yield bar_plot(f"{metric} by {told}", bars)
+                yield bar_plot(f"{metric} by {group_name}", bars)
     if len(scores["lengths"]) > 1:
         bars = [Bar(name, value) for name, value in scores["lengths"].items()]
         yield bar_plot("Words of an answer by question type", bars)
@@ -108,8 +108,8 @@ def plots(scores: dict[str, Any]) -> Iterator[str]:
 
 def _drawn(scores: dict[str, Any]) -> list[str]:
     """The metrics that are drawn by group: the first there is, and of written answers ROUGE-L in any case."""
-    found = [name for name in _HEADLINE if name in scores]
-    return list(dict.fromkeys([*found[:1], *(name for name in found if name == "rouge_l")]))
+    headline = [name for name in _HEADLINE if name in scores]
+    return list(dict.fromkeys([*headline[:1], *(name for name in headline if name == "rouge_l")]))
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -126,9 +126,9 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _summary(scores: dict[str, Any]) -> str:
-    said = f"{scores['dataset']}, {scores['examples']:,} examples, {scores.get('missing', 0):,} without a prediction."
+    text = f"{scores['dataset']}, {scores['examples']:,} examples, {scores.get('missing', 0):,} without a prediction."
     if "all" in scores["lengths"]:
-        said += f" An answer has {scores['lengths']['all']:.1f} words."
+        text += f" An answer has {scores['lengths']['all']:.1f} words."
     run = scores.get("run") or {}
     facts = [
         f"{label} {run[name]}"
@@ -140,7 +140,7 @@ def _summary(scores: dict[str, Any]) -> str:
         )
         if run.get(name)
     ]
-    return said + (f" {'; '.join(facts).capitalize()}." if facts else "")
+    return text + (f" {'; '.join(facts).capitalize()}." if facts else "")
 
 
 def _tables(scores: dict[str, Any]) -> Iterator[tuple[str, Table]]:

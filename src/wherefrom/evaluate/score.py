@@ -45,7 +45,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class DatasetScores:
     """What predictions are worth."""
 
     dataset: str
@@ -75,14 +75,14 @@ class Scores:
         }
 
 
-def score(dataset: Dataset, examples: Sequence[Example], predictions: Mapping[str, Prediction]) -> Scores:
+def score(dataset: Dataset, examples: Sequence[Example], predictions: Mapping[str, Prediction]) -> DatasetScores:
     """Score every example; one without a prediction counts as wrong."""
     rows = scored(dataset, examples, predictions)
     metrics = _means(rows) | _corpus(dataset, rows)
     if not metrics:
         raise ScoreError(f"these predictions hold nothing that {dataset.name} has gold for: {_wanted(dataset)}")
     answerability, curves = _answerability(rows)
-    return Scores(
+    return DatasetScores(
         dataset=dataset.name,
         examples=len(rows),
         missing=sum(row.example.question.id not in predictions for row in rows),
@@ -135,8 +135,8 @@ def _values(dataset: Dataset, example: Example, prediction: Prediction) -> dict[
         values |= _ranking_values(dataset, example, prediction)
     if prediction.style == "sentence":
         values |= prediction.written
-        if told := _from_relevant(example, prediction):
-            values["from_relevant"] = fmean(told)
+        if copied := _from_relevant(example, prediction):
+            values["from_relevant"] = fmean(copied)
     summary = prediction.summary if prediction.summary is not None else prediction.text
     if example.summaries and summary is not None:
         values |= _summary_values(example, summary)
@@ -176,13 +176,13 @@ def _ranking_values(dataset: Dataset, example: Example, prediction: Prediction) 
         judged = {passage.id: float(gain) for passage, gain in zip(example.passages, gains, strict=True)}
         known = {id: value for id, value in prediction.ranking if id in judged}
         # Equal scores by trec_eval's rule: a dataset may list its right passages first, which must earn nothing.
-        found = ranking.ranked_run(known, judged, ties="trec")
+        ranked = ranking.ranked_run(known, judged, ties="trec")
         if known or dataset.family == "selection":
             values |= {
-                "map": ranking.average_precision(found),
-                "mrr": ranking.reciprocal_rank(found),
-                "p_1": ranking.precision_at(found, 1),
-                "ndcg_10": ranking.ndcg_at(found, 10),
+                "map": ranking.average_precision(ranked),
+                "mrr": ranking.reciprocal_rank(ranked),
+                "p_1": ranking.precision_at(ranked, 1),
+                "ndcg_10": ranking.ndcg_at(ranked, 10),
             }
     if prediction.texts is not None and (example.answers or example.patterns) and example.answerable is not False:
         held = [_holds(text, example) for text in prediction.texts]
@@ -197,10 +197,10 @@ def _holds(text: str, example: Example) -> bool:
 
 
 def _summary_values(example: Example, summary: str) -> dict[str, float]:
-    found = rouge.rouge(summary, example.summaries, ("1", "2", "L", "SU4"), rouge.DUC)
+    scores = rouge.rouge(summary, example.summaries, ("1", "2", "L", "SU4"), rouge.DUC)
     return {
         f"rouge_{kind.lower()}_{name[0]}": getattr(value, name)
-        for kind, value in found.items()
+        for kind, value in scores.items()
         for name in ("recall", "precision", "f")
     }
 
@@ -229,11 +229,11 @@ def _means(rows: Sequence[Scored]) -> dict[str, float]:
 
 
 def _intervals(rows: Sequence[Scored]) -> dict[str, tuple[float, float]]:
-    found = {}
+    intervals = {}
     for name, values in _columns(rows).items():
         interval = significance.bootstrap_interval(values, samples=_SAMPLES)
-        found[name] = (_scaled(name, interval.low), _scaled(name, interval.high))
-    return found
+        intervals[name] = (_scaled(name, interval.low), _scaled(name, interval.high))
+    return intervals
 
 
 def _from_relevant(example: Example, prediction: Prediction) -> list[bool]:
@@ -248,38 +248,41 @@ def _corpus(dataset: Dataset, rows: Sequence[Scored]) -> dict[str, float]:
     """What belongs to a corpus, not to its answers: BLEU, and shares of all copied words."""
     tokens = _tokens(dataset)
     copied = [
-        told for row in rows if "from_relevant" in row.values for told in _from_relevant(row.example, row.prediction)
+        relevant
+        for row in rows
+        if "from_relevant" in row.values
+        for relevant in _from_relevant(row.example, row.prediction)
     ]
-    found = {"words_from_relevant": 100.0 * fmean(copied)} if copied else {}
+    metrics = {"words_from_relevant": 100.0 * fmean(copied)} if copied else {}
     written = [row for row in rows if "rouge_l" in row.values]
     if not written:
-        return found
-    said = [tokens(row.prediction.text or "") for row in written]
+        return metrics
+    predicted = [tokens(row.prediction.text or "") for row in written]
     golds = [[tokens(gold) for gold in references(row.example, row.prediction.style)] for row in written]
-    bleu = enumerate(corpus_bleu(said, golds, smoothing="coco"), start=1)
-    return found | {f"bleu_{n}": 100.0 * value for n, value in bleu}
+    bleu = enumerate(corpus_bleu(predicted, golds, smoothing="coco"), start=1)
+    return metrics | {f"bleu_{n}": 100.0 * value for n, value in bleu}
 
 
 def _thresholds(dataset: Dataset, rows: Sequence[Scored]) -> dict[str, float]:
     """SQuAD 2.0: the best that declining by the chance could reach."""
     if dataset.name != "squad2" or any(row.prediction.chance is None for row in rows):
         return {}
-    said = [row.prediction.text or row.prediction.withheld for row in rows]
+    texts = [row.prediction.text or row.prediction.withheld for row in rows]
     doubts = [1.0 - (row.prediction.chance or 0.0) for row in rows]
     has_answer = [row.example.answerable is not False for row in rows]
-    found: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     for name, measure in (("em", answers.exact_match), ("f1", answers.token_f1)):
-        each = [measure(text, row.example.answers) for text, row in zip(said, rows, strict=True)]
-        best = answers.best_no_answer_threshold(each, doubts, has_answer, said)
-        found |= {f"best_{name}": 100.0 * best.score, f"best_{name}_min_chance": 1.0 - best.threshold}
-    return found
+        each = [measure(text, row.example.answers) for text, row in zip(texts, rows, strict=True)]
+        best = answers.best_no_answer_threshold(each, doubts, has_answer, texts)
+        metrics |= {f"best_{name}": 100.0 * best.score, f"best_{name}_min_chance": 1.0 - best.threshold}
+    return metrics
 
 
 def _answerability(rows: Sequence[Scored]) -> tuple[dict[str, float], dict[str, list[dict[str, float]]]]:
     """How well the chance tells answerable questions, where the dataset has both kinds; and its curves."""
-    told = [row for row in rows if row.example.answerable is not None and row.prediction.chance is not None]
-    chances = [row.prediction.chance or 0.0 for row in told]
-    truths = [bool(row.example.answerable) for row in told]
+    labelled = [row for row in rows if row.example.answerable is not None and row.prediction.chance is not None]
+    chances = [row.prediction.chance or 0.0 for row in labelled]
+    truths = [bool(row.example.answerable) for row in labelled]
     metrics: dict[str, float] = {}
     curves: dict[str, list[dict[str, float]]] = {}
     if any(truths) and not all(truths):
@@ -321,11 +324,11 @@ def _is_right(row: Scored) -> bool:
 
     A sentence is right that holds a gold answer, whatever else it says.
     """
-    said, golds = row.prediction.text or row.prediction.withheld, row.example.answers
+    text, golds = row.prediction.text or row.prediction.withheld, row.example.answers
     if row.example.answerable is False:
         return False
-    held = row.prediction.style == "sentence" and answers.contains_answer(said, golds)
-    return held or answers.token_f1(said, golds, "1.1") >= _RIGHT
+    held = row.prediction.style == "sentence" and answers.contains_answer(text, golds)
+    return held or answers.token_f1(text, golds, "1.1") >= _RIGHT
 
 
 def _thinned(points: Sequence[Any], most: int = 200) -> list[Any]:
@@ -341,24 +344,24 @@ def _breakdown(dataset: Dataset, rows: Sequence[Scored], group: Callable[[Scored
         members.setdefault(group(row), []).append(row)
     ordered = sorted(members.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     return {
-        name: {"examples": len(some), **_means(some), **_corpus(dataset, some), **_words(some)}
-        for name, some in ordered
+        name: {"examples": len(group_rows), **_means(group_rows), **_corpus(dataset, group_rows), **_words(group_rows)}
+        for name, group_rows in ordered
     }
 
 
 def _words(rows: Sequence[Scored]) -> dict[str, float]:
     """How long the answers are that were given, in words."""
-    said = [len(narrative_tokens(row.prediction.text)) for row in rows if row.prediction.text]
-    return {"words": fmean(said)} if said else {}
+    lengths = [len(narrative_tokens(row.prediction.text)) for row in rows if row.prediction.text]
+    return {"words": fmean(lengths)} if lengths else {}
 
 
 def _lengths(rows: Sequence[Scored]) -> dict[str, float]:
-    said = [row for row in rows if row.prediction.text]
-    if not said:
+    answered = [row for row in rows if row.prediction.text]
+    if not answered:
         return {}
-    groups = [row.example.kind or query_type(row.example.question.text) for row in said]
-    found = styles.length_by_group(groups, [row.prediction.text or "" for row in said])
-    return {"all": _words(said)["words"]} | {name: mean.mean for name, mean in found.items()}
+    groups = [row.example.kind or query_type(row.example.question.text) for row in answered]
+    means = styles.length_by_group(groups, [row.prediction.text or "" for row in answered])
+    return {"all": _words(answered)["words"]} | {name: mean.mean for name, mean in means.items()}
 
 
 # Two systems.
@@ -379,7 +382,7 @@ def compare(one: Sequence[Scored], other: Sequence[Scored]) -> dict[str, Differe
     """Every metric that both systems have for the same questions, paired by question."""
     theirs = {row.example.question.id: row.values for row in other}
     names: Iterable[str] = dict.fromkeys(name for row in one for name in row.values)
-    found: dict[str, Difference] = {}
+    differences: dict[str, Difference] = {}
     for name in names:
         pairs = [
             (row.values[name], theirs[row.example.question.id][name])
@@ -389,11 +392,11 @@ def compare(one: Sequence[Scored], other: Sequence[Scored]) -> dict[str, Differe
         if len(pairs) < 2:
             continue
         a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        found[name] = Difference(
+        differences[name] = Difference(
             _scaled(name, fmean(a)),
             _scaled(name, fmean(b)),
             _scaled(name, fmean(a) - fmean(b)),
             significance.paired_t_test(a, b).p,
             significance.paired_bootstrap(a, b, samples=2000).p,
         )
-    return found
+    return differences

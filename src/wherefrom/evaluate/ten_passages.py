@@ -28,6 +28,7 @@ from wherefrom.data import qa2d, squad
 from wherefrom.data.examples import Example, whole
 from wherefrom.data.opening import open_bytes
 from wherefrom.errors import SettingsError, WherefromError
+from wherefrom.evaluate.spread import evenly_spread
 from wherefrom.features.querytype import query_type
 from wherefrom.ingest.formats import Record, read
 from wherefrom.library import Library
@@ -85,7 +86,7 @@ def build(
     splits: tuple[Split, ...] = ("valid", "train")
     examples: dict[Split, list[Example]] = {split: list(squad.load(data / "squad", split)) for split in splits}
     sentences = _sentences(data, examples)
-    made_of = {"settings": _told(settings), "wherefrom": __version__, "data": _hashes(data)}
+    made_of = {"settings": _noted_settings(settings), "wherefrom": __version__, "data": _hashes(data)}
     facts: dict[Split, SplitFacts] = {}
     for split in splits:
         before = _finished(out, split, made_of)
@@ -105,7 +106,7 @@ def _build_split(
     report: Callable[[str, int, int], None],
 ) -> SplitFacts:
     used = {_name(example.article) for both in examples.values() for example in both}
-    asked = _limited(examples[split], settings.limit)
+    chosen = evenly_spread(examples[split], settings.limit or 0)
     counts: dict[str, int] = {"answerable": 0, "well_formed": 0}
     types: dict[str, int] = {}
     ranks = {"first": 0, "top 10": 0, "deeper": 0, "not found": 0}
@@ -117,18 +118,18 @@ def _build_split(
             library.put(batch)
         # mtime 0: the same content must give the same bytes
         with fresh.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
-            for number, (example, hits) in enumerate(_retrieved(library, asked, settings.depth)):
+            for number, (example, hits) in enumerate(_retrieved(library, chosen, settings.depth)):
                 row, rank = _row(number, example, hits, library, sentences, settings)
                 packed.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
                 counts["answerable"] += row["answers"] != [NO_ANSWER]
                 counts["well_formed"] += bool(row["wellFormedAnswers"])
                 types[row["query_type"]] = types.get(row["query_type"], 0) + 1
                 ranks[rank] += 1
-                report(split, number + 1, len(asked))
+                report(split, number + 1, len(chosen))
     fresh.replace(file)
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     return SplitFacts(
-        len(asked), counts["answerable"], counts["well_formed"], dict(sorted(types.items())), ranks, file.name, digest
+        len(chosen), counts["answerable"], counts["well_formed"], dict(sorted(types.items())), ranks, file.name, digest
     )
 
 
@@ -175,12 +176,12 @@ def _row(
     return row, depth
 
 
-def _told(settings: TenPassagesSettings) -> dict[str, Any]:
+def _noted_settings(settings: TenPassagesSettings) -> dict[str, Any]:
     """As they are written beside the set; a set without titles is what it was before there were any."""
-    told: dict[str, Any] = _plain(settings)
+    noted: dict[str, Any] = _plain(settings)
     if not settings.titles:
-        del told["titles"]
-    return told
+        del noted["titles"]
+    return noted
 
 
 def _gold_passage(library: Library, example: Example) -> Passage:
@@ -197,9 +198,9 @@ def _gold_passage(library: Library, example: Example) -> Passage:
     return max(holding, key=lambda passage: (min(span.start - passage.start, passage.end - span.end), passage.id))
 
 
-def _retrieved(library: Library, asked: Sequence[Example], depth: int) -> Iterator[tuple[Example, list[Hit]]]:
+def _retrieved(library: Library, examples: Sequence[Example], depth: int) -> Iterator[tuple[Example, list[Hit]]]:
     retriever = library.pipeline(k=depth).retriever
-    for batch in _batches(asked, 200):
+    for batch in _batches(examples, 200):
         questions = [Question(example.question.id, example.question.text) for example in batch]
         yield from zip(batch, retriever.retrieve(questions), strict=True)
 
@@ -235,20 +236,15 @@ def _split_of(title: str, settings: TenPassagesSettings) -> Split:
 
 def _sentences(data: Path, examples: dict[Split, list[Example]]) -> dict[str, tuple[str, ...]]:
     """QA2D's sentences by SQuAD question; a question of valid keeps those of QA2D's training file too."""
-    found: dict[str, tuple[str, ...]] = {}
+    by_question: dict[str, tuple[str, ...]] = {}
     every = [example for both in examples.values() for example in both]
     for split in ("train", "valid"):
         rows = qa2d.load(data / "qa2d", split, detokenize=True)
         for example in qa2d.on_squad(rows, every):
-            found[example.question.id] = tuple(dict.fromkeys((*found.get(example.question.id, ()), *example.sentences)))
-    return found
-
-
-def _limited(examples: Sequence[Example], limit: int | None) -> list[Example]:
-    """Every n-th example, so that all articles stay in."""
-    if limit is None or limit >= len(examples):
-        return list(examples)
-    return [examples[number * len(examples) // limit] for number in range(limit)]
+            by_question[example.question.id] = tuple(
+                dict.fromkeys((*by_question.get(example.question.id, ()), *example.sentences))
+            )
+    return by_question
 
 
 def _by_paragraph(examples: Iterable[Example]) -> list[Example]:
@@ -327,6 +323,6 @@ def wikipedia_titles(data: Path) -> Iterator[tuple[str, str]]:
         with open_bytes(file) as lines:
             for line in lines:
                 if line.startswith(b"<doc "):
-                    found = re.search(r'id="([^"]*)".*title="(.*)">', line.decode("utf-8"))
-                    if found:
-                        yield f"wikipedia:{found[1]}", found[2]
+                    match = re.search(r'id="([^"]*)".*title="(.*)">', line.decode("utf-8"))
+                    if match:
+                        yield f"wikipedia:{match[1]}", match[2]

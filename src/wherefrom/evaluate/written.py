@@ -44,8 +44,8 @@ def share(answer: Answer, source: WordSource) -> float:
 
 def copied_from(trace: Trace) -> tuple[str, ...]:
     """The passage of every copied word."""
-    found = trace.answer.words if trace.answer else ()
-    return tuple(word.passage_id or "" for word in found if word.source == "passage")
+    words = trace.answer.words if trace.answer else ()
+    return tuple(word.passage_id or "" for word in words if word.source == "passage")
 
 
 def _same(there: str, word: str) -> bool:

@@ -1,13 +1,13 @@
 """What a re-ranker looks at: numbers of each candidate of a question, in four groups (RankQA, section 3).
 
     retrieval    how well its document and passage were found, their length, how the question is asked
-    reading      what the reader said of it: scores, place in its order, length
+    reading      how the reader scored it: scores, place in its order, length
     tags         parts of speech and entity types inside it
-    aggregation  what is said of all candidates that give the same answer
+    aggregation  the scores of all candidates that give the same answer
 
-A reader says `span` (the span's log probability alone) and `read` (the score it orders by) in a candidate's features;
-a retriever `retrieve`; a ranker that reads says `relevance`. One that is not said is taken from the next best. Counts,
-places and lengths enter as log(1 + n).
+A reader puts `span` (the span's log probability alone) and `read` (the score it orders by) into a candidate's features;
+a retriever `retrieve`; a ranker that reads puts `relevance` there. One that is missing is taken from the next best.
+Counts, places and lengths enter as log(1 + n).
 """
 
 from __future__ import annotations
@@ -83,16 +83,16 @@ def features(
     documents = _document_scores(candidates)
     spans = [_span_score(candidate) for candidate in candidates]
     if "retrieval" in groups:
-        asked = _of_question(question)
+        of_question = _of_question(question)
         for row, candidate in zip(rows, candidates, strict=True):
-            found = _retrieved(candidate)
+            retrieved = _retrieved(candidate)
             length = math.log1p(len(candidate.passage.text.split()))
-            row += [documents[candidate.passage.document_id], found, length, *asked]
+            row += [documents[candidate.passage.document_id], retrieved, length, *of_question]
     if "reading" in groups:
         for place, (row, candidate, span) in enumerate(zip(rows, candidates, spans, strict=True)):
-            said = candidate.features
+            scores = candidate.features
             length = math.log1p(len(candidate.text.split()))
-            read, relevance = said.get("read", candidate.score), said.get("relevance", 0.0)
+            read, relevance = scores.get("read", candidate.score), scores.get("relevance", 0.0)
             row += [span, read, relevance, math.log1p(place), length]
     if "tags" in groups:
         if tagged is None:
@@ -107,7 +107,7 @@ def features(
 
 def marks(candidates: Sequence[Candidate], tagged: Sequence[Tagged], begins: Sequence[int]) -> list[Marks]:
     """Which tags stand inside each candidate; `tagged` is the text around it, `begins` where that is in the passage."""
-    found: list[Marks] = []
+    rows: list[Marks] = []
     for candidate, around, begin in zip(candidates, tagged, begins, strict=True):
         row = [0.0] * (len(POS) + len(NER))
         start, end = candidate.start - begin, candidate.end - begin
@@ -116,8 +116,8 @@ def marks(candidates: Sequence[Candidate], tagged: Sequence[Tagged], begins: Seq
                 break
             if last > start:
                 row[pos] = row[len(POS) + ner] = 1.0
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def _of_question(question: str) -> list[float]:
@@ -157,10 +157,16 @@ def _aggregated(
         alike.setdefault(form, []).append(place)
     numbers: dict[str, tuple[float, ...]] = {}
     for form, places in alike.items():
-        said = [spans[place] for place in places]
-        found = [documents[candidates[place].passage.document_id] for place in places]
+        span_scores = [spans[place] for place in places]
+        document_scores = [documents[candidates[place].passage.document_id] for place in places]
         counted = (math.log1p(len(places)), math.log1p(places[0]))
-        numbers[form] = (*counted, *_summary(said), _log_sum(said), *_summary(found), sum(found))
+        numbers[form] = (
+            *counted,
+            *_summary(span_scores),
+            _log_sum(span_scores),
+            *_summary(document_scores),
+            sum(document_scores),
+        )
     return [numbers[form] for form in forms]
 
 

@@ -21,9 +21,10 @@ class FittedLine:
         terms = [tuple(map(float, saved["terms"][name])) for name in names]
         return cls(float(saved["bias"]), tuple((weight, centre, scale) for weight, centre, scale in terms))
 
-    def logit(self, found: Sequence[float]) -> float:
+    def logit(self, features: Sequence[float]) -> float:
         return self.bias + sum(
-            weight * (value - centre) / scale for value, (weight, centre, scale) in zip(found, self.terms, strict=True)
+            weight * (value - centre) / scale
+            for value, (weight, centre, scale) in zip(features, self.terms, strict=True)
         )
 
 

@@ -28,16 +28,16 @@ _REASON = re.compile(
 
 def expected(question: str) -> Expected:
     """What the question's opening words ask for."""
-    asked = f" {question.lower()} "
-    if re.search(r"\bhow (?:many|much|old|long|far|tall|high|deep|often|big|large|fast|heavy|wide)\b", asked):
+    text = f" {question.lower()} "
+    if re.search(r"\bhow (?:many|much|old|long|far|tall|high|deep|often|big|large|fast|heavy|wide)\b", text):
         return "number"
-    if re.search(r"\b(?:when|what (?:year|day|date|time|month|century)|which (?:year|day|month|century))\b", asked):
+    if re.search(r"\b(?:when|what (?:year|day|date|time|month|century)|which (?:year|day|month|century))\b", text):
         return "time"
-    if re.search(r"\b(?:who|whom|whose)\b", asked):
+    if re.search(r"\b(?:who|whom|whose)\b", text):
         return "person"
-    if re.search(r"\bwhere\b", asked):
+    if re.search(r"\bwhere\b", text):
         return "place"
-    if re.search(r"\bwhy\b", asked):
+    if re.search(r"\bwhy\b", text):
         return "reason"
     return "anything"
 

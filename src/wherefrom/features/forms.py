@@ -40,18 +40,18 @@ def stems(small: Sequence[str]) -> list[str]:
         import Stemmer
 
         _threads.stemmer = Stemmer.Stemmer("english")
-    found: list[str] = _threads.stemmer.stemWords(list(small))
-    return found
+    cut: list[str] = _threads.stemmer.stemWords(list(small))
+    return cut
 
 
 def exact_match(question: Sequence[Form], passage: Sequence[Form]) -> NDArray[numpy.float32]:
     """(tokens, 3): 1 where the question has a token of the same form, 0 elsewhere."""
     import numpy
 
-    asked = [{form[kind] for form in question} for kind in range(3)]
-    return numpy.array([[form[kind] in asked[kind] for kind in range(3)] for form in passage], numpy.float32).reshape(
-        -1, 3
-    )
+    question_forms = [{form[kind] for form in question} for kind in range(3)]
+    return numpy.array(
+        [[form[kind] in question_forms[kind] for kind in range(3)] for form in passage], numpy.float32
+    ).reshape(-1, 3)
 
 
 def term_frequency(passage: Sequence[Form]) -> NDArray[numpy.float32]:

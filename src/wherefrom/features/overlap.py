@@ -17,8 +17,8 @@ class Stems:
         self._threads = threading.local()  # a Snowball stemmer must not be shared between threads
 
     def __call__(self, text: str) -> list[str]:
-        found = (text[start:end].lower().removesuffix("'s").removesuffix("’s") for start, end in words(text))
-        content = [word for word in found if word[0].isalnum() and word not in FUNCTION_WORDS]
+        plain_words = (text[start:end].lower().removesuffix("'s").removesuffix("’s") for start, end in words(text))
+        content = [word for word in plain_words if word[0].isalnum() and word not in FUNCTION_WORDS]
         if self._language == "none":
             return content
         if not hasattr(self._threads, "stemmer"):

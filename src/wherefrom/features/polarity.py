@@ -75,33 +75,33 @@ def features(question: str, title: str, text: str, span: Span, stems: Stems) -> 
     """
     start, end = span
     first, last = sentences_around(text, span)
-    asked, said = _tokens(_opened(question)), _tokens(text[start:end])
+    question_tokens, span_tokens = _tokens(_opened(question)), _tokens(text[start:end])
     beside = _tokens(f"{text[first:start]} {text[end:last]}")
     wanted = set(stems(question))
     near = set(stems(text[first:last])) | set(stems(title))
     return (
-        float(_otherwise(said, asked, _NOT)),
-        float(_otherwise(said, asked, _DENIALS)),
-        float(_otherwise(said, asked, _DIFFERENCES)),
-        float(any(_turned(token, wanted, stems) for token in said)),
-        float(_count(said, _LESS)),
+        float(_otherwise(span_tokens, question_tokens, _NOT)),
+        float(_otherwise(span_tokens, question_tokens, _DENIALS)),
+        float(_otherwise(span_tokens, question_tokens, _DIFFERENCES)),
+        float(any(_turned(token, wanted, stems) for token in span_tokens)),
+        float(_count(span_tokens, _LESS)),
         float(_count(beside, _CONTRASTS)),
-        float(any(token in _NOT for token in asked)),
-        float(_count(asked, _ALL)),
-        float(_count(asked, _ONLY)),
-        float("same" in asked),
-        float(_count(asked, _ANY)),
-        float(bool(_numbers(asked) - _numbers(_tokens(text[first:last])))),
+        float(any(token in _NOT for token in question_tokens)),
+        float(_count(question_tokens, _ALL)),
+        float(_count(question_tokens, _ONLY)),
+        float("same" in question_tokens),
+        float(_count(question_tokens, _ANY)),
+        float(bool(_numbers(question_tokens) - _numbers(_tokens(text[first:last])))),
         _share(wanted, near),
         _share(wanted, set(stems(text[start:end]))),
-        min(len(said), _LONGEST) / _LONGEST,
+        min(len(span_tokens), _LONGEST) / _LONGEST,
     )
 
 
 def _opened(question: str) -> str:
     """The question without an opening that is negative in form alone."""
-    found = _NEGATIVE_OPENING.match(question)
-    return question[found.end() :] if found else question
+    match = _NEGATIVE_OPENING.match(question)
+    return question[match.end() :] if match else question
 
 
 def _tokens(text: str) -> list[str]:
@@ -112,14 +112,14 @@ def _count(tokens: list[str], words: frozenset[str]) -> int:
     return min(2, sum(token in words for token in tokens))
 
 
-def _otherwise(said: list[str], asked: list[str], words: frozenset[str]) -> int:
+def _otherwise(span_tokens: list[str], question_tokens: list[str], words: frozenset[str]) -> int:
     """How many such words are said, less one if the question has one too: it asks for what they say."""
-    return abs(_count(said, words) - any(token in words for token in asked))
+    return abs(_count(span_tokens, words) - any(token in words for token in question_tokens))
 
 
 def _turned(token: str, wanted: set[str], stems: Stems) -> bool:
-    found = _OPPOSITE.fullmatch(token)
-    return found is not None and not wanted.isdisjoint(stems(found[1]))
+    match = _OPPOSITE.fullmatch(token)
+    return match is not None and not wanted.isdisjoint(stems(match[1]))
 
 
 def _numbers(tokens: list[str]) -> set[str]:

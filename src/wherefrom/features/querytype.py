@@ -32,13 +32,13 @@ def query_type(question: str) -> QueryType:
 
     Yes/no questions are DESCRIPTION, where MS MARCO's classifier puts them too.
     """
-    asked = " ".join(question.lower().split())
-    if _PERSON.search(asked):
+    text = " ".join(question.lower().split())
+    if _PERSON.search(text):
         return "PERSON"
-    if _NUMERIC.search(asked):
+    if _NUMERIC.search(text):
         return "NUMERIC"
-    if _LOCATION.search(asked):
+    if _LOCATION.search(text):
         return "LOCATION"
-    if _DESCRIPTION.search(asked) or not re.search(r"\b(?:what|which|name)\b", asked):
+    if _DESCRIPTION.search(text) or not re.search(r"\b(?:what|which|name)\b", text):
         return "DESCRIPTION"
     return "ENTITY"

@@ -81,7 +81,7 @@ class Tagged:
     ner: NDArray[numpy.uint8]  # (tokens,) index in NER
 
 
-class Files(Protocol):
+class ModelFiles(Protocol):
     """A model's folder, such as `runtime.weights.Weights`."""
 
     def file(self, name: str) -> Path: ...
@@ -96,7 +96,7 @@ class TaggerError(WherefromError):
 class Tagger:
     """Tags texts; may be shared between threads. Weights load on first use."""
 
-    def __init__(self, weights: Files) -> None:
+    def __init__(self, weights: ModelFiles) -> None:
         self._weights = weights
         self._lock = threading.Lock()
 
@@ -105,19 +105,19 @@ class Tagger:
         spans = [tokens(text) for text in texts]
         words: list[str] = [""]  # the texts one after another, with a gap around each
         glued: list[bool] = [False]
-        for text, found in zip(texts, spans, strict=True):
-            words.extend(text[start:end] for start, end in found)
+        for text, text_spans in zip(texts, spans, strict=True):
+            words.extend(text[start:end] for start, end in text_spans)
             words.append("")
-            glued.extend(glued_to_former(found))
+            glued.extend(glued_to_former(text_spans))
             glued.append(False)
         with self._lock:
             vectors, numbers = self._vocabulary.vectors_of(words)
         pos, ner = self._network.tags(vectors, numbers, numpy.array(glued))
         tagged: list[Tagged] = []
         start = 1
-        for found in spans:
-            end = start + len(found)
-            tagged.append(Tagged(found, pos[start:end], ner[start:end]))
+        for text_spans in spans:
+            end = start + len(text_spans)
+            tagged.append(Tagged(text_spans, pos[start:end], ner[start:end]))
             start = end + 1
         return tagged
 

@@ -11,4 +11,4 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 def tokens(text: str) -> list[Span]:
     """The tokens of a text by character offsets; an answer inside a hyphened word still begins at one."""
-    return [found.span() for found in _TOKEN.finditer(text)]
+    return [match.span() for match in _TOKEN.finditer(text)]

@@ -12,11 +12,11 @@ from typing import BinaryIO
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
 from wherefrom.ingest import docx, html, jsonl, markdown, pdf, txt, wikipedia
-from wherefrom.ingest.outcome import Failure, Record
+from wherefrom.ingest.outcome import IngestFailure, Record
 from wherefrom.ingest.source import PACKED_SUFFIXES, decoded, opened, readable_name, whole
 from wherefrom.text import clean
 
-__all__ = ["SUFFIXES", "Failure", "Record", "kind_of", "read"]
+__all__ = ["SUFFIXES", "IngestFailure", "Record", "kind_of", "read"]
 
 SUFFIXES = {
     ".txt": "txt",
@@ -32,7 +32,7 @@ SUFFIXES = {
     ".ndjson": "jsonl",
 }
 
-_Streamed = Callable[[BinaryIO, str, int], Iterator[Record | Failure]]
+_Streamed = Callable[[BinaryIO, str, int], Iterator[Record | IngestFailure]]
 _STREAMED: dict[str, _Streamed] = {"jsonl": jsonl.read, "wikipedia": wikipedia.read}
 _WHOLE: dict[str, Callable[[bytes, str], tuple[str, str]]] = {
     "txt": txt.read,
@@ -46,12 +46,12 @@ _LONGEST_TITLE = 300  # characters; a title is repeated with every passage
 
 def read(
     path: Path, settings: IngestSettings, reached: Callable[[int], None] | None = None
-) -> Iterator[Record | Failure]:
+) -> Iterator[Record | IngestFailure]:
     """The records of a file, one for most formats, as they are read.
 
-    A file that cannot be read at all is an IngestError, raised when the first record is asked for (or
-    later, if packed data breaks off); a bad record among others is a Failure, and the rest follows.
-    `reached` is told from time to time how many bytes of the file have been read.
+    A file that cannot be read at all is an IngestError, raised when the first record is wanted (or later,
+    if packed data breaks off); a bad record among others is an IngestFailure, and the rest follows.
+    `reached` is called from time to time with how many bytes of the file have been read.
     """
     limit_bytes = int(settings.max_megabytes * 1_000_000)
     with opened(path) as file:  # says why, if it cannot be
@@ -82,12 +82,12 @@ def kind_of(path: Path) -> str | None:
         # What may be ours is not passed over in silence: reading it will say what is wrong.
         forbidden = isinstance(error.__cause__, PermissionError)
         return kind or ("txt" if forbidden and not suffix else None)
-    found = _sniffed(head)
+    sniffed = _sniffed(head)
     if kind is not None:
         # A suffix may lie about what cannot be mistaken; .txt is what people call anything.
-        return found if found in ("pdf", "docx") or (found and kind == "txt") else kind
-    if found is not None:
-        return found
+        return sniffed if sniffed in ("pdf", "docx") or (sniffed and kind == "txt") else kind
+    if sniffed is not None:
+        return sniffed
     return "txt" if not suffix and not path.name.startswith(".") and _is_plain_text(head) else None
 
 
@@ -108,20 +108,20 @@ def borne_out(path: Path) -> str:
     return kind
 
 
-def _streamed(file: BinaryIO, kind: str, name: str, limit_bytes: int) -> Iterator[Record | Failure]:
-    found = False
+def _streamed(file: BinaryIO, kind: str, name: str, limit_bytes: int) -> Iterator[Record | IngestFailure]:
+    any_record = False
     for outcome in _STREAMED[kind](file, name, limit_bytes):
-        found = True
+        any_record = True
         if isinstance(outcome, Record):
             outcome = _cleaned(outcome)
             if not outcome.text.strip():
-                outcome = Failure(f"{name}:{outcome.place.removeprefix('line ')}", "its text is empty")
+                outcome = IngestFailure(f"{name}:{outcome.place.removeprefix('line ')}", "its text is empty")
         yield outcome
-    if not found and kind == "jsonl":
+    if not any_record and kind == "jsonl":
         raise IngestError(_EMPTY)
 
 
-def _single(data: bytes, kind: str, name: str, limit_bytes: int) -> Iterator[Record | Failure]:
+def _single(data: bytes, kind: str, name: str, limit_bytes: int) -> Iterator[Record | IngestFailure]:
     """The one record of a file; then what of it could not be read."""
     unread: list[int] = []
     if kind == "pdf":
@@ -135,7 +135,7 @@ def _single(data: bytes, kind: str, name: str, limit_bytes: int) -> Iterator[Rec
         raise IngestError(_EMPTY)
     yield record if record.title else replace(record, title=readable_name(name))
     for page in unread:
-        yield Failure(f"{name}:page {page}", "the page is damaged; the other pages were read")
+        yield IngestFailure(f"{name}:page {page}", "the page is damaged; the other pages were read")
 
 
 def _cleaned(record: Record) -> Record:

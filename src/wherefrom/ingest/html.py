@@ -127,12 +127,12 @@ def _tree(markup: str) -> tuple[Any | None, bool]:
 
 
 def _title(page: Any) -> str:
-    for found in (
+    for candidate in (
         page.xpath("string(//head/title | //body/title)"),
         page.xpath("string(//meta[@property='og:title' or @name='og:title']/@content)"),
         page.xpath("string(//h1)"),
     ):
-        if title := " ".join(str(found).split()):
+        if title := " ".join(str(candidate).split()):
             return _without_site(title, page)
     return ""
 
@@ -211,9 +211,9 @@ def _keep_marked_main(page: Any) -> None:
     body = page.body if page.body is not None else page
     total = len(body.text_content().split())
     for query in (".//main | .//*[@role='main']", ".//article"):
-        found = body.xpath(query)
-        if len(found) == 1 and len(found[0].text_content().split()) > _MARKED_MAIN * total:
-            main = found[0]
+        marked = body.xpath(query)
+        if len(marked) == 1 and len(marked[0].text_content().split()) > _MARKED_MAIN * total:
+            main = marked[0]
             main.tail = None
             body.text = None
             body[:] = [main]
@@ -397,27 +397,27 @@ def _joined(blocks: list[_Block]) -> str:
 
 
 def _main(page: Any, blocks: list[_Block], size: int) -> list[_Block]:
-    """The blocks of the main text: what trafilatura found, what lies between, and headings above."""
+    """The blocks of the main text: those with lines that trafilatura finds, those between, and headings above."""
     total = sum(len(block.text) for block in blocks)
     if total < _SMALL_PAGE or size > _LARGEST_JUDGED:
         return blocks
-    found = _found_lines(page)
-    chosen = [any(_plain(line) in found for line in block.text.split("\n")) for block in blocks]
+    main_lines = _main_lines(page)
+    chosen = [any(_plain(line) in main_lines for line in block.text.split("\n")) for block in blocks]
     if not any(chosen):
         return blocks
     first, last = chosen.index(True), len(chosen) - 1 - chosen[::-1].index(True)
-    kept = [
+    chosen_blocks = [
         yes or (first < index < last and block.linked < len(block.text) / 2)
         for index, (yes, block) in enumerate(zip(chosen, blocks, strict=True))
     ]
     for index in range(len(blocks) - 2, -1, -1):
         if blocks[index].kind == "heading":
-            kept[index] = kept[index + 1]
-    main = [block for yes, block in zip(kept, blocks, strict=True) if yes]
+            chosen_blocks[index] = chosen_blocks[index + 1]
+    main = [block for yes, block in zip(chosen_blocks, blocks, strict=True) if yes]
     return main if sum(len(block.text) for block in main) >= total * _TOO_LITTLE else blocks
 
 
-def _found_lines(page: Any) -> frozenset[str]:
+def _main_lines(page: Any) -> frozenset[str]:
     """The lines that trafilatura takes for main text, as `_plain` writes them."""
     from copy import deepcopy
 

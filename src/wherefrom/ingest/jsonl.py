@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from wherefrom.errors import IngestError
-from wherefrom.ingest.outcome import Failure, Record
+from wherefrom.ingest.outcome import IngestFailure, Record
 from wherefrom.ingest.source import too_long
 
 _SKIP_BYTES = 65_536
 _KEYS_SHOWN = 8
 
 
-def read(lines: BinaryIO, name: str, limit_bytes: int) -> Iterator[Record | Failure]:
+def read(lines: BinaryIO, name: str, limit_bytes: int) -> Iterator[Record | IngestFailure]:
     """A record for every line; a bad line is a failure that says what is wrong, and reading goes on.
 
     Also reads what WikiExtractor writes with `--json`; its articles without text are skipped.
@@ -27,12 +27,12 @@ def read(lines: BinaryIO, name: str, limit_bytes: int) -> Iterator[Record | Fail
             line = _unmarked(line)
         if len(line) > limit_bytes and not line.endswith(b"\n"):
             _skip_line(lines)
-            yield Failure(f"{name}:{number}", f"the line is {too_long(limit_bytes)}")
+            yield IngestFailure(f"{name}:{number}", f"the line is {too_long(limit_bytes)}")
         elif line.strip():
             try:
                 record = _record(line, number)
             except IngestError as error:
-                yield Failure(f"{name}:{number}", str(error))
+                yield IngestFailure(f"{name}:{number}", str(error))
             else:
                 if record is not None:
                     yield record
@@ -53,9 +53,9 @@ def _skip_line(lines: BinaryIO) -> None:
 def _record(line: bytes, number: int) -> Record | None:
     fields = _fields(line)
     if "text" not in fields:
-        found = ", ".join(repr(key) for key in list(fields)[:_KEYS_SHOWN]) or "none"
+        keys = ", ".join(repr(key) for key in list(fields)[:_KEYS_SHOWN]) or "none"
         more = ", ..." if len(fields) > _KEYS_SHOWN else ""
-        raise IngestError(f"'text' is missing; the keys are {found}{more}")
+        raise IngestError(f"'text' is missing; the keys are {keys}{more}")
     text = fields["text"]
     if not isinstance(text, str):
         raise IngestError(f"'text' must be a string, not {_kind(text)}")

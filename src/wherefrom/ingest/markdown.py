@@ -36,20 +36,20 @@ _YAML_FIRST = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][\w \"'-]*:(?:\s|\Z)")
 def _without_front_matter(text: str) -> tuple[str, str]:
     """(title or "", the text behind the front matter); a line of dashes alone is not front matter."""
     text = text.removeprefix("\ufeff")
-    found = _FRONT_MATTER.match(text)
-    if found is None:
+    match = _FRONT_MATTER.match(text)
+    if match is None:
         return "", text
-    fence, matter = found[1], found[2]
+    fence, matter = match[1], match[2]
     if fence == "+++":
         try:
             title = tomllib.loads(matter).get("title", "")
         except tomllib.TOMLDecodeError:
             return "", text
-        return title if isinstance(title, str) else "", text[found.end() :]
+        return title if isinstance(title, str) else "", text[match.end() :]
     if matter.strip() and not _YAML_FIRST.match(matter):
         return "", text
     title = _YAML_TITLE.search(matter)
-    return _yaml_string(title[1]) if title else "", text[found.end() :]
+    return _yaml_string(title[1]) if title else "", text[match.end() :]
 
 
 def _yaml_string(value: str) -> str:

@@ -17,7 +17,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class IngestFailure:
     """A record that could not be read, while the rest of its file could."""
 
     name: str  # file:line

@@ -117,14 +117,14 @@ def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
     counts = Counter(mark for lines in pages for mark in {_mark(line) for line in _edges(lines)})
     enough = max(3, (len(pages) + 1) // 2)
     running = {mark for mark, count in counts.items() if count >= enough}
-    kept: list[list[str]] = []
+    bodies: list[list[str]] = []
     for page, lines in enumerate(pages, start=1):
         # From the edge inward: a line below one that stays is no header.
         gone = [_mark(line) in running or _is_page_number(line, page) for line in lines]
         first = next((i for i, dropped in enumerate(gone[:_EDGE]) if not dropped), min(_EDGE, len(lines)))
         last = next((i for i, dropped in enumerate(gone[::-1][:_EDGE]) if not dropped), min(_EDGE, len(lines)))
-        kept.append(lines[first : len(lines) - last])
-    return kept if any(kept) else pages  # every page says the same: then that is the text
+        bodies.append(lines[first : len(lines) - last])
+    return bodies if any(bodies) else pages  # every page says the same: then that is the text
 
 
 def _edges(lines: list[str]) -> list[str]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
 from wherefrom.ingest.formats import kind_of, read
-from wherefrom.ingest.outcome import Failure, Record
-from wherefrom.ingest.walk import Found, walk
+from wherefrom.ingest.outcome import IngestFailure, Record
+from wherefrom.ingest.walk import InputFile, walk
 from wherefrom.store.library import LibraryFolder
 from wherefrom.store.sqlite import content_hash
 from wherefrom.types import Document
@@ -21,7 +21,7 @@ _BATCH_CHARACTERS = 32_000_000  # few but very long documents fill a batch too
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class IngestProgress:
     """How far an ingest has come; bytes are those of the files on disk."""
 
     files: int
@@ -42,7 +42,7 @@ class IngestReport:
     removed: tuple[str, ...]
     ignored: tuple[str, ...]  # files in folders of a kind that is not read, such as pictures
     taken_over: tuple[str, ...]  # ids that came from another file before
-    failures: tuple[Failure, ...]
+    failures: tuple[IngestFailure, ...]
     documents: int  # in the library now
     passages: int
     seconds: float
@@ -55,7 +55,7 @@ class _Tally:
     unchanged: int = 0
     ignored: list[str] = field(default_factory=list)
     taken_over: list[str] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[IngestFailure] = field(default_factory=list)
 
 
 def ingest(
@@ -63,14 +63,14 @@ def ingest(
     paths: Sequence[Path],
     settings: IngestSettings,
     prune: bool = False,
-    report: Callable[[Progress], None] = lambda _: None,
+    report: Callable[[IngestProgress], None] = lambda _: None,
     acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> IngestReport:
     """Read files and folders into the library; what cannot be read is named in the report and skipped.
 
     Interrupted at any instant, it keeps every batch that was written; run again, it skips what is there.
     With `prune`, documents whose file, or whose record in a file, has gone are removed. `acknowledged` is
-    told the ids of documents as soon as they are safe.
+    called with the ids of documents as soon as they are safe.
     """
     return _ingested(
         _Run(folder, settings, report, acknowledged),
@@ -83,7 +83,7 @@ def ingest_sent(
     folder: LibraryFolder,
     files: Mapping[str, Path],
     settings: IngestSettings,
-    report: Callable[[Progress], None] = lambda _: None,
+    report: Callable[[IngestProgress], None] = lambda _: None,
     acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> IngestReport:
     """Read files that were sent under a name into the library, in place of what had that name before.
@@ -92,16 +92,18 @@ def ingest_sent(
     """
     return _ingested(
         _Run(folder, settings, report, acknowledged),
-        lambda: [Found(path, name, asked=True, sent=True) for name, path in files.items()],
+        lambda: [InputFile(path, name, named=True, sent=True) for name, path in files.items()],
         lambda run: run.left_over(),
     )
 
 
-def _ingested(run: _Run, found: Callable[[], Sequence[Found]], gone: Callable[[_Run], Sequence[str]]) -> IngestReport:
+def _ingested(
+    run: _Run, list_files: Callable[[], Sequence[InputFile]], gone: Callable[[_Run], Sequence[str]]
+) -> IngestReport:
     begun = time.perf_counter()
     folder, tally = run.folder, run.tally
     with folder.writing():
-        run.files(found())
+        run.files(list_files())
         leaving = gone(run)
         removed = folder.remove(leaving) if leaving else []
     documents, passages = folder.store.counts()
@@ -126,7 +128,7 @@ class _Run:
         self,
         folder: LibraryFolder,
         settings: IngestSettings,
-        report: Callable[[Progress], None],
+        report: Callable[[IngestProgress], None],
         acknowledged: Callable[[Sequence[str]], None],
     ) -> None:
         self.tally = _Tally()
@@ -141,24 +143,24 @@ class _Run:
         self._ids: dict[str, str] = {}  # every id of this run and the file it came from
         self._read_whole: set[str] = set()
 
-    def files(self, found: Sequence[Found]) -> None:
-        sizes = [_size(file.path) for file in found]
+    def files(self, files: Sequence[InputFile]) -> None:
+        sizes = [_size(file.path) for file in files]
         total, before = sum(sizes), 0
-        for number, (file, size) in enumerate(zip(found, sizes, strict=True)):
+        for number, (file, size) in enumerate(zip(files, sizes, strict=True)):
 
-            def reached(consumed: int, number: int = number, before: int = before, file: Found = file) -> None:
+            def reached(consumed: int, number: int = number, before: int = before, file: InputFile = file) -> None:
                 documents = self.tally.added + self.tally.replaced + self.tally.unchanged
-                self._report(Progress(number, len(found), before + consumed, total, documents, file.name))
+                self._report(IngestProgress(number, len(files), before + consumed, total, documents, file.name))
 
             reached(0)
             try:
                 self._file(file, reached)
             except IngestError as error:
-                self.tally.failures.append(Failure(str(file.path), str(error)))
+                self.tally.failures.append(IngestFailure(str(file.path), str(error)))
             before += size
         self._write()
         documents = self.tally.added + self.tally.replaced + self.tally.unchanged
-        self._report(Progress(len(found), len(found), total, total, documents, ""))
+        self._report(IngestProgress(len(files), len(files), total, total, documents, ""))
 
     def gone(self, paths: Sequence[Path]) -> list[str]:
         """Documents below the given paths that are no longer in the files there."""
@@ -182,8 +184,8 @@ class _Run:
             if id not in self._ids
         ]
 
-    def _file(self, file: Found, reached: Callable[[int], None]) -> None:
-        if not file.asked and file.path.is_file() and kind_of(file.path) is None:
+    def _file(self, file: InputFile, reached: Callable[[int], None]) -> None:
+        if not file.named and file.path.is_file() and kind_of(file.path) is None:
             self.tally.ignored.append(str(file.path))
             return
         source = file.source
@@ -194,7 +196,7 @@ class _Run:
             return
         failures = len(self.tally.failures)
         for outcome in read(file.path, self._settings, reached):
-            if isinstance(outcome, Failure):
+            if isinstance(outcome, IngestFailure):
                 self.tally.failures.append(outcome)
             else:
                 self._record(file, source, outcome)
@@ -202,12 +204,12 @@ class _Run:
             self._batch_files[source] = digest
             self._read_whole.add(source)
 
-    def _record(self, file: Found, source: str, record: Record) -> None:
+    def _record(self, file: InputFile, source: str, record: Record) -> None:
         id = self._id(file, source, record)
         if id in self._ids:
             where = "in the same file" if self._ids[id] == source else f"in {self._ids[id]}"
             name = f"{file.path}:{record.place}" if record.place else str(file.path)
-            self.tally.failures.append(Failure(name, f"the id '{id}' was used before {where}; ids must differ"))
+            self.tally.failures.append(IngestFailure(name, f"the id '{id}' was used before {where}; ids must differ"))
             return
         self._ids[id] = source
         document = Document(id, record.text, record.title, source)
@@ -226,7 +228,7 @@ class _Run:
         if self._full():
             self._write()
 
-    def _id(self, file: Found, source: str, record: Record) -> str:
+    def _id(self, file: InputFile, source: str, record: Record) -> str:
         """The record's own id; or the file's name, told apart from an equally named file elsewhere."""
         if record.id is not None:
             return record.id

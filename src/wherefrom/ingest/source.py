@@ -24,7 +24,7 @@ PACKED_SUFFIXES = (".gz", ".xz")
 
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
-_BUFFER_BYTES = 262_144  # read at a time; as often progress is told
+_BUFFER_BYTES = 262_144  # read at a time; progress is reported as often
 
 
 # ---------------------------------------------------------------------------------------------- bytes
@@ -34,8 +34,8 @@ _BUFFER_BYTES = 262_144  # read at a time; as often progress is told
 def opened(path: Path, reached: Callable[[int], None] | None = None) -> Iterator[BinaryIO]:
     """The file as a binary stream, unpacked on the way if its first bytes say gz or xz.
 
-    The suffix is not asked: a packed file that lost its `.gz` and a plain one that gained it both work.
-    `reached` is told from time to time how many bytes of the file, as it lies on disk, have been read.
+    The suffix does not matter: a packed file that lost its `.gz` and a plain one that gained it both work.
+    `reached` is called from time to time with how many bytes of the file, as it lies on disk, have been read.
     """
     try:
         # A pipe would wait for ever and a device never ends, so only ordinary files are opened.
@@ -80,7 +80,7 @@ def readable_name(name: str) -> str:
 
 
 class _Unpacking(io.RawIOBase):
-    """A stream over a file, packed or plain, whose damage is told in plain words."""
+    """A stream over a file, packed or plain, that reports damage in plain words."""
 
     def __init__(self, file: BinaryIO, path: Path, kind: str, reached: Callable[[int], None] | None) -> None:
         self._file = file
@@ -287,9 +287,9 @@ def _telling_sample(data: bytes) -> bytes:
     """The lines that are not ASCII, up to a few pages: they alone tell encodings apart."""
     lines: list[bytes] = []
     size = position = 0
-    while size < _SAMPLE_BYTES and (found := _NON_ASCII.search(data, position)):
-        start = max(position, found.start() - 200)  # all ASCII from there, so no character is cut
-        end = data.find(b"\n", found.start())
+    while size < _SAMPLE_BYTES and (match := _NON_ASCII.search(data, position)):
+        start = max(position, match.start() - 200)  # all ASCII from there, so no character is cut
+        end = data.find(b"\n", match.start())
         end = len(data) if end < 0 else end + 1
         position = end
         if end - start > _SAMPLE_BYTES:

@@ -70,7 +70,7 @@ def _cut(text: str, start: int, end: int, limit: int, unspaced: bool) -> list[tu
     if unspaced:
         units = [(start + a, start + b) for a, b in words(text[start:end])]
     else:
-        units = [found.span() for found in _VISIBLE.finditer(text, start, end)]
+        units = [match.span() for match in _VISIBLE.finditer(text, start, end)]
     parts: list[tuple[Span, int]] = []
     begin, stop, count = units[0][0], units[0][0], 0
     for a, b in units:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A file to read; `name` is its path below the folder that was named, and `asked` says it was itself named."""
+class InputFile:
+    """A file to read; `name` is its path below the folder that was named, `named` whether it was itself named."""
 
     path: Path
     name: str
-    asked: bool
+    named: bool
     sent: bool = False  # it was sent to us: its name is what counts, and where it lies is of no interest
 
     @property
@@ -22,19 +22,19 @@ class Found:
         return f"sent:{self.name}" if self.sent else str(self.path.absolute())
 
 
-def walk(paths: Sequence[Path]) -> Iterator[Found]:
+def walk(paths: Sequence[Path]) -> Iterator[InputFile]:
     """Files in a stable order, each once; hidden ones and libraries are passed over inside folders."""
     seen: set[Path] = set()
     for path in paths:
-        found = (Found(path, path.name, asked=True),) if not path.is_dir() else _inside(path)
-        for file in found:
+        files = (InputFile(path, path.name, named=True),) if not path.is_dir() else _inside(path)
+        for file in files:
             absolute = file.path.absolute()
             if absolute not in seen:
                 seen.add(absolute)
                 yield file
 
 
-def _inside(root: Path) -> Iterator[Found]:
+def _inside(root: Path) -> Iterator[InputFile]:
     for folder, folders, files in os.walk(root):
         if "documents.sqlite" in files and "index" in folders:  # a library: its text is already in one
             folders.clear()
@@ -43,4 +43,4 @@ def _inside(root: Path) -> Iterator[Found]:
         for name in sorted(files):
             if not name.startswith("."):
                 path = Path(folder) / name
-                yield Found(path, path.relative_to(root).as_posix(), asked=False)
+                yield InputFile(path, path.relative_to(root).as_posix(), named=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import BinaryIO
 
-from wherefrom.ingest.outcome import Failure, Record
+from wherefrom.ingest.outcome import IngestFailure, Record
 from wherefrom.ingest.source import too_long
 
 _END = b"</doc>"
@@ -33,7 +33,7 @@ class _Article:
         return f"article {name}" if name else "the article"
 
 
-def read(lines: BinaryIO, name: str, limit_bytes: int) -> Iterator[Record | Failure]:
+def read(lines: BinaryIO, name: str, limit_bytes: int) -> Iterator[Record | IngestFailure]:
     """A record for every article with a text; articles without one, such as redirects, are skipped."""
     article: _Article | None = None
     number = 0
@@ -47,12 +47,12 @@ def read(lines: BinaryIO, name: str, limit_bytes: int) -> Iterator[Record | Fail
         line_begins = piece.endswith(b"\n")
         if head is not None:
             if article is not None:
-                yield Failure(f"{name}:{article.line}", f"{article.label} has no </doc>")
+                yield IngestFailure(f"{name}:{article.line}", f"{article.label} has no </doc>")
             article, strays = _Article(head, number), False
         elif article is None:
             if piece.strip() and not strays:  # said once, not for every line
                 strays = True
-                yield Failure(f"{name}:{number}", "there is text outside <doc ...> and </doc>")
+                yield IngestFailure(f"{name}:{number}", "there is text outside <doc ...> and </doc>")
         else:
             stripped = piece.rstrip()
             ended = stripped.endswith(_END)
@@ -63,7 +63,7 @@ def read(lines: BinaryIO, name: str, limit_bytes: int) -> Iterator[Record | Fail
                     yield outcome
                 article, strays = None, False
     if article is not None:
-        yield Failure(f"{name}:{article.line}", f"{article.label} has no </doc>; the file may be cut off")
+        yield IngestFailure(f"{name}:{article.line}", f"{article.label} has no </doc>; the file may be cut off")
 
 
 def _head(line: bytes) -> dict[str, str] | None:
@@ -71,8 +71,8 @@ def _head(line: bytes) -> dict[str, str] | None:
     line = line.strip()
     if not (line.startswith(b"<doc ") and line.endswith(b">") and len(line) <= _LONGEST_HEAD):
         return None
-    found = {key.lower(): unescape(value) for key, value in _ATTRIBUTE.findall(line.decode("utf_8", "replace"))}
-    return found if found.keys() & {"id", "title", "url"} else None
+    attributes = {key.lower(): unescape(value) for key, value in _ATTRIBUTE.findall(line.decode("utf_8", "replace"))}
+    return attributes if attributes.keys() & {"id", "title", "url"} else None
 
 
 def _add(article: _Article, piece: bytes, limit_bytes: int) -> None:
@@ -83,9 +83,9 @@ def _add(article: _Article, piece: bytes, limit_bytes: int) -> None:
         article.lines.clear()  # it will be refused: its text is only in the way
 
 
-def _outcome(article: _Article, name: str, limit_bytes: int) -> Record | Failure | None:
+def _outcome(article: _Article, name: str, limit_bytes: int) -> Record | IngestFailure | None:
     if article.size > limit_bytes:
-        return Failure(f"{name}:{article.line}", f"{article.label} is {too_long(limit_bytes)}")
+        return IngestFailure(f"{name}:{article.line}", f"{article.label} is {too_long(limit_bytes)}")
     title = article.attributes.get("title", "").strip()
     text = unescape(b"".join(article.lines).decode("utf_8", "replace")).strip()
     first, _, rest = text.partition("\n")

@@ -1,7 +1,7 @@
 """The chance that the passages answer the question: logistic regression on what the reader network says, calibrated.
 
 Fitted on questions that the network was not trained on, so that of all questions with chance 0.8 about 80 % are
-answerable. It needs the weights `reader`, which come with wherefrom; `train/calibrate.py` fits it.
+answerable. It needs the weights `reader`, which come with wherefrom; `wherefrom train judge` fits it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from wherefrom.errors import WherefromError
 from wherefrom.features.chance import FittedLine, probability
 from wherefrom.features.overlap import Stems, coverage, rarity
-from wherefrom.runtime.reader import ReaderSession, Reading
+from wherefrom.runtime.reader import PassageReading, ReaderSession
 from wherefrom.types import Candidate, Hit, Question
 
 NAMES = ("relevance", "other relevance", "span", "margin", "same passage", "coverage")
@@ -46,25 +46,26 @@ class CalibratedJudge:
     def judge(
         self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], candidates: Sequence[Sequence[Candidate]]
     ) -> list[float]:
-        return [self._chance(found) for found in self.features(questions, hits, candidates)]
+        return [self._chance(row) for row in self.features(questions, hits, candidates)]
 
     def features(
         self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], candidates: Sequence[Sequence[Candidate]]
     ) -> list[tuple[float, ...] | None]:
         """What the judge looks at, question by question."""
         readings = self._session.read(
-            [question.text for question in questions], [[hit.passage for hit in found] for found in hits]
+            [question.text for question in questions],
+            [[hit.passage for hit in question_hits] for question_hits in hits],
         )
         return [
-            features(question.text, found, seen, said, self._stems)
-            for question, found, seen, said in zip(questions, hits, readings, candidates, strict=True)
+            features(question.text, question_hits, read, answers, self._stems)
+            for question, question_hits, read, answers in zip(questions, hits, readings, candidates, strict=True)
         ]
 
-    def _chance(self, found: tuple[float, ...] | None) -> float:
-        if found is None:
+    def _chance(self, row: tuple[float, ...] | None) -> float:
+        if row is None:
             return 0.0
         fitted = self._read()
-        logit = fitted.line.logit(found)
+        logit = fitted.line.logit(row)
         if fitted.knots:
             return between(fitted.knots, logit)
         return probability(logit)
@@ -78,13 +79,17 @@ class CalibratedJudge:
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise WherefromError(
                     f"{self._session.weights.folder / 'judge.json'} is not a fitted judge ({error}); "
-                    "install wherefrom again, or fit it with `wherefrom train reader --stage judge`"
+                    "install wherefrom again, or fit it with `wherefrom train judge`"
                 ) from error
         return self._fitted
 
 
 def features(
-    question: str, hits: Sequence[Hit], readings: Sequence[Reading], candidates: Sequence[Candidate], stems: Stems
+    question: str,
+    hits: Sequence[Hit],
+    readings: Sequence[PassageReading],
+    candidates: Sequence[Candidate],
+    stems: Stems,
 ) -> tuple[float, ...] | None:
     """What the judge looks at, in the order of NAMES; None where there is nothing to look at.
 
@@ -93,7 +98,7 @@ def features(
     different answer. same passage: whether the most relevant passage says it. coverage: how much of the question's
     words, the rarer the more, stands around the best candidate.
 
-    Candidates are taken in the reader's order, as it was fitted: a re-ranker changes which answer is told, not the
+    Candidates are taken in the reader's order, as it was fitted: a re-ranker changes which answer is given, not the
     chance that there is one.
 
     Nothing here counts passages or punishes an answer for being found twice, as it is in libraries: the judge is fitted
@@ -103,21 +108,21 @@ def features(
         return None
     candidates = as_read(candidates)
     best = candidates[0]
-    said = best.text.casefold()
-    alike = [c.features.get("span", c.score) for c in candidates if c.text.casefold() == said]
-    next_best = next((c.score for c in candidates if c.text.casefold() != said), best.score - _BOUND)
+    answer = best.text.casefold()
+    alike = [c.features.get("span", c.score) for c in candidates if c.text.casefold() == answer]
+    next_best = next((c.score for c in candidates if c.text.casefold() != answer), best.score - _BOUND)
     first, top = max(zip(hits, readings, strict=True), key=lambda pair: pair[1].relevance)
-    silent = [
+    others = [
         reading.relevance
         for hit, reading in zip(hits, readings, strict=True)
-        if said not in hit.passage.text.casefold()
+        if answer not in hit.passage.text.casefold()
     ]
     return (
         _bounded(top.relevance),
-        min(max(_NOTHING, *silent), _BOUND) if silent else _NOTHING,
+        min(max(_NOTHING, *others), _BOUND) if others else _NOTHING,
         max(alike[0] + math.log(sum(math.exp(span - alike[0]) for span in alike)), -_BOUND),
         min(best.score - next_best, _BOUND),
-        float(said in first.passage.text.casefold()),
+        float(answer in first.passage.text.casefold()),
         _coverage(question, hits, best, stems),
     )
 

@@ -14,7 +14,7 @@ from wherefrom.types import Candidate, Hit, Question
 
 Features = tuple[float, float, float, float]
 
-# Fitted by bench/fit_lexical_judge.py (bench/results/lexical-judge.json): a library of half of the paragraphs of
+# Fitted by bench/fit_lexical_judge.py, seed 13: a library of half of the paragraphs of
 # SQuAD articles, the questions on the others as those it does not answer.
 _BIAS = -2.842
 _WEIGHTS: Features = (2.5, 3.488, -0.991, 0.381)
@@ -30,8 +30,8 @@ class LexicalJudge:
         self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], candidates: Sequence[Sequence[Candidate]]
     ) -> list[float]:
         return [
-            self._judge_one(question, found, read)
-            for question, found, read in zip(questions, hits, candidates, strict=True)
+            self._judge_one(question, question_hits, read)
+            for question, question_hits, read in zip(questions, hits, candidates, strict=True)
         ]
 
     def features(self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate]) -> Features | None:
@@ -51,7 +51,7 @@ class LexicalJudge:
         )
 
     def _judge_one(self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate]) -> float:
-        found = self.features(question, hits, candidates)
-        if found is None or found[1] == 0.0:  # nothing was found, or nothing of the question is in it
+        row = self.features(question, hits, candidates)
+        if row is None or row[1] == 0.0:  # nothing was found, or nothing of the question is in it
             return 0.0
-        return probability(_BIAS + sum(w * x for w, x in zip(_WEIGHTS, found, strict=True)))
+        return probability(_BIAS + sum(w * x for w, x in zip(_WEIGHTS, row, strict=True)))

@@ -24,7 +24,8 @@ class MasqueJudge:
         hits: Sequence[Sequence[Hit]],
         candidates: Sequence[Sequence[Candidate]],  # noqa: ARG002 - the network judges the passages
     ) -> list[float]:
-        judged = self._session.judge(
-            [question.text for question in questions], [[hit.passage for hit in found] for found in hits]
+        judgements = self._session.judge(
+            [question.text for question in questions],
+            [[hit.passage for hit in question_hits] for question_hits in hits],
         )
-        return [said.answerable for said in judged]
+        return [judgement.answerable for judgement in judgements]

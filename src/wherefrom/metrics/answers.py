@@ -50,18 +50,18 @@ def _bag(text: str) -> tuple[int, dict[str, int]]:
 
 def exact_match(prediction: str, golds: Sequence[str], rules: Rules = "2.0") -> float:
     """EM = 1 if the normalised prediction equals any normalised gold, else 0 (SQuAD)."""
-    said = normalized(prediction)
-    return float(any(said == normalized(gold) for gold in _usable(golds, rules)))
+    predicted = normalized(prediction)
+    return float(any(predicted == normalized(gold) for gold in _usable(golds, rules)))
 
 
 def token_overlap(prediction: str, gold: str, rules: Rules = "2.0") -> Score:
     """P = same/|prediction|, R = same/|gold|, F1 = 2PR/(P+R), where same = Σ min of both bags of tokens (SQuAD)."""
-    said, said_counts = _bag(prediction)
-    wanted, wanted_counts = _bag(gold)
-    if not said or not wanted:
-        return Score(1.0, 1.0, 1.0) if rules == "2.0" and said == wanted else NOTHING
-    same = shared(said_counts, wanted_counts)
-    precision, recall = same / said, same / wanted
+    size, predicted_counts = _bag(prediction)
+    gold_size, gold_counts = _bag(gold)
+    if not size or not gold_size:
+        return Score(1.0, 1.0, 1.0) if rules == "2.0" and size == gold_size else NOTHING
+    same = shared(predicted_counts, gold_counts)
+    precision, recall = same / size, same / gold_size
     return Score(precision, recall, f_beta(precision, recall))
 
 

@@ -188,9 +188,9 @@ def _check_chances(chances: Sequence[float], truths: Sequence[bool]) -> None:
 
 def _groups(scores: Sequence[float], truths: Sequence[bool]) -> Iterator[tuple[float, int, int]]:
     """Each different score from the highest down, with how many have it and how many of those are true."""
-    found: dict[float, tuple[int, int]] = {}
+    groups: dict[float, tuple[int, int]] = {}
     for score, truth in zip(scores, truths, strict=True):
-        count, hits = found.get(score, (0, 0))
-        found[score] = (count + 1, hits + truth)
-    for score in sorted(found, reverse=True):
-        yield (score, *found[score])
+        count, hits = groups.get(score, (0, 0))
+        groups[score] = (count + 1, hits + truth)
+    for score in sorted(groups, reverse=True):
+        yield (score, *groups[score])

@@ -16,8 +16,8 @@ def check_same_length(**named: Sized) -> None:
     """Refuses lists that should run side by side and do not; every message names them."""
     lengths = {name.replace("_", " "): len(values) for name, values in named.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{length} {name}" for name, length in lengths.items())
-        raise MetricError(f"the lists must be of the same length; got {told}")
+        listed = ", ".join(f"{length} {name}" for name, length in lengths.items())
+        raise MetricError(f"the lists must be of the same length; got {listed}")
 
 
 def check_some(values: Sized, what: str) -> None:

@@ -36,10 +36,10 @@ def marco(predictions: Sequence[str], references: Sequence[Sequence[str]], brevi
     """
     check_same_length(predictions=predictions, lists_of_references=references)
     check_some(predictions, "answers")
-    said = [marco_tokens(prediction) for prediction in predictions]
+    predicted = [marco_tokens(prediction) for prediction in predictions]
     wanted = [[marco_tokens(reference) for reference in group] for group in references]
-    each = tuple(rouge_l_marco(text, group).f for text, group in zip(said, wanted, strict=True))
-    return Generation(fmean(each), corpus_bleu(said, wanted, brevity=brevity, smoothing="coco"), each)
+    each = tuple(rouge_l_marco(text, group).f for text, group in zip(predicted, wanted, strict=True))
+    return Generation(fmean(each), corpus_bleu(predicted, wanted, brevity=brevity, smoothing="coco"), each)
 
 
 def narrative(
@@ -51,13 +51,13 @@ def narrative(
     """
     check_same_length(predictions=predictions, lists_of_references=references)
     check_some(predictions, "answers")
-    said = [narrative_tokens(prediction) for prediction in predictions]
+    predicted = [narrative_tokens(prediction) for prediction in predictions]
     wanted = [[narrative_tokens(reference) for reference in group] for group in references]
-    pairs = list(zip(said, wanted, strict=True))
+    pairs = list(zip(predicted, wanted, strict=True))
     each = tuple(rouge_l_marco(text, group).f for text, group in pairs)
     return Generation(
         fmean(each),
-        corpus_bleu(said, wanted, smoothing="coco"),
+        corpus_bleu(predicted, wanted, smoothing="coco"),
         each,
         fmean(meteor(text, group, synonyms) for text, group in pairs),
     )

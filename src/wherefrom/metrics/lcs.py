@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 
 def positions(tokens: Sequence[str]) -> dict[str, int]:
     """For each token the places where it stands, as bits: place i is bit i."""
-    found: dict[str, int] = {}
+    places: dict[str, int] = {}
     bit = 1
     for token in tokens:
-        if token in found:
-            found[token] |= bit
+        if token in places:
+            places[token] |= bit
         else:
-            found[token] = bit
+            places[token] = bit
         bit <<= 1
-    return found
+    return places
 
 
 def length(places: Mapping[str, int], size: int, tokens: Sequence[str]) -> int:
@@ -53,15 +53,15 @@ def lcs_places(reference: Sequence[str], other: Sequence[str]) -> int:
     for token in other:
         hits = rows[-1] & places.get(token, 0)
         rows.append(((rows[-1] + hits) | (rows[-1] - hits)) & everywhere)
-    found = 0
+    bits = 0
     i, j = len(reference), len(other)
     while i and j:
         if reference[i - 1] == other[j - 1]:
-            found |= 1 << (i - 1)
+            bits |= 1 << (i - 1)
             i -= 1
             j -= 1
         elif rows[j] >> (i - 1) & 1:  # the table does not grow here: the reference's last token is not needed
             i -= 1
         else:
             j -= 1
-    return found
+    return bits

@@ -35,9 +35,10 @@ def meteor(
     chunk, so even equal texts of one word get 1 − γ.
     """
     check_references(references)
-    said = [token.lower() for token in prediction]
+    predicted = [token.lower() for token in prediction]
     return max(
-        _against([token.lower() for token in reference], said, synonyms, alpha, beta, gamma) for reference in references
+        _against([token.lower() for token in reference], predicted, synonyms, alpha, beta, gamma)
+        for reference in references
     )
 
 
@@ -47,26 +48,26 @@ def aligned(prediction: Tokens, reference: Tokens, synonyms: Synonyms | None = N
     Each stage, from the last word backwards, gives a word the last free equal of the reference: greedy, as in
     NLTK, where METEOR's definition would search for the fewest crossings.
     """
-    free_said = list(range(len(prediction)))
+    free_predicted = list(range(len(prediction)))
     free_wanted = list(range(len(reference)))
     pairs: list[tuple[int, int]] = []
     for stage in (_same_form, _same_stem, *([_synonym_of(synonyms)] if synonyms else [])):
         places: dict[str, list[int]] = {}
         for place in free_wanted:
             places.setdefault(stage(reference[place])[0], []).append(place)
-        for place in reversed(free_said):
+        for place in reversed(free_predicted):
             open_places = [places[form] for form in stage(prediction[place]) if places.get(form)]
             if open_places:
-                pairs.append((place, max(open_places, key=lambda found: found[-1]).pop()))
-        taken_said, taken_wanted = {said for said, _ in pairs}, {wanted for _, wanted in pairs}
-        free_said = [place for place in free_said if place not in taken_said]
+                pairs.append((place, max(open_places, key=lambda free: free[-1]).pop()))
+        taken_predicted, taken_wanted = {predicted for predicted, _ in pairs}, {wanted for _, wanted in pairs}
+        free_predicted = [place for place in free_predicted if place not in taken_predicted]
         free_wanted = [place for place in free_wanted if place not in taken_wanted]
     return sorted(pairs)
 
 
 def chunks(pairs: Sequence[tuple[int, int]]) -> int:
     """How many runs the matches fall into: the next match must stand next on both sides to stay in the run."""
-    breaks = sum(following != (said + 1, wanted + 1) for (said, wanted), following in pairwise(pairs))
+    breaks = sum(following != (predicted + 1, wanted + 1) for (predicted, wanted), following in pairwise(pairs))
     return breaks + 1 if pairs else 0
 
 

@@ -40,10 +40,10 @@ def f_alpha(precision: float, recall: float, alpha: float = 0.5) -> float:
 
 def counts(items: Iterable[str]) -> dict[str, int]:
     """How often each item occurs; a plain dict, which for short texts is built faster than a Counter."""
-    found: dict[str, int] = {}
+    times: dict[str, int] = {}
     for item in items:
-        found[item] = found.get(item, 0) + 1
-    return found
+        times[item] = times.get(item, 0) + 1
+    return times
 
 
 def shared(left: Mapping[str, int], right: Mapping[str, int]) -> int:

@@ -1,6 +1,6 @@
 """How well a ranking puts the relevant items first.
 
-A `Ranking` is one question's list in ranked order, as gains: 0 for irrelevant, more for relevant, as in
+A `RankedGains` is one question's list in ranked order, as gains: 0 for irrelevant, more for relevant, as in
 trec_eval. Each metric looks at one ranking; `mean_over` takes the mean over questions. An empty list scores 0
 where the question has a relevant item; where it has none, every metric is 0, and `mean_over` leaves it out.
 """
@@ -19,7 +19,7 @@ Ties = Literal["given", "trec"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class RankedGains:
     """The gains of a question's items, best-ranked first; `missed` are those of relevant items that are not listed."""
 
     gains: tuple[float, ...]
@@ -46,23 +46,23 @@ def order(scores: Sequence[float], ids: Sequence[str] | None = None, ties: Ties 
     return sorted(range(len(scores)), key=lambda place: (scores[place], ids[place]), reverse=True)
 
 
-def ranked(scores: Sequence[float], gains: Sequence[float], missed: Sequence[float] = ()) -> Ranking:
+def ranked(scores: Sequence[float], gains: Sequence[float], missed: Sequence[float] = ()) -> RankedGains:
     """The ranking of a list of candidates by their scores; equal scores keep the given order."""
     check_same_length(scores=scores, gains=gains)
-    return Ranking(tuple(gains[place] for place in order(scores)), tuple(missed))
+    return RankedGains(tuple(gains[place] for place in order(scores)), tuple(missed))
 
 
-def ranked_run(run: Mapping[str, float], judged: Mapping[str, float], ties: Ties = "trec") -> Ranking:
+def ranked_run(run: Mapping[str, float], judged: Mapping[str, float], ties: Ties = "trec") -> RankedGains:
     """The ranking of one question of a run, item id → score, under judgements, item id → gain; unjudged is 0."""
     ids = list(run)
     places = order(list(run.values()), ids, ties)
-    return Ranking(
+    return RankedGains(
         tuple(judged.get(ids[place], 0.0) for place in places),
         tuple(gain for item, gain in judged.items() if item not in run),
     )
 
 
-def average_precision(ranking: Ranking) -> float:
+def average_precision(ranking: RankedGains) -> float:
     """AP = (1/R) Σ_k rel_k · P@k, with R all relevant items, also those missed (trec_eval: map)."""
     total = hits = 0.0
     for rank, gain in enumerate(ranking.gains, start=1):
@@ -72,7 +72,7 @@ def average_precision(ranking: Ranking) -> float:
     return total / ranking.relevant if hits else 0.0
 
 
-def reciprocal_rank(ranking: Ranking, k: int | None = None) -> float:
+def reciprocal_rank(ranking: RankedGains, k: int | None = None) -> float:
     """RR = 1 / rank of the first relevant item, 0 if none is listed among the first k (trec_eval: recip_rank)."""
     if k is not None:
         check_cutoff(k)
@@ -82,20 +82,20 @@ def reciprocal_rank(ranking: Ranking, k: int | None = None) -> float:
     return 0.0
 
 
-def precision_at(ranking: Ranking, k: int = 1) -> float:
+def precision_at(ranking: RankedGains, k: int = 1) -> float:
     """P@k = relevant among the first k, over k, also where the list is shorter (trec_eval: P_k)."""
     check_cutoff(k)
     return sum(gain > 0 for gain in ranking.gains[:k]) / k
 
 
-def recall_at(ranking: Ranking, k: int) -> float:
+def recall_at(ranking: RankedGains, k: int) -> float:
     """R@k = relevant among the first k, over all relevant (trec_eval: recall_k)."""
     check_cutoff(k)
-    found = sum(gain > 0 for gain in ranking.gains[:k])
-    return found / ranking.relevant if found else 0.0
+    hits = sum(gain > 0 for gain in ranking.gains[:k])
+    return hits / ranking.relevant if hits else 0.0
 
 
-def hit_at(ranking: Ranking, k: int) -> float:
+def hit_at(ranking: RankedGains, k: int) -> float:
     """Top-k = 1 if any of the first k is relevant, else 0 (trec_eval: success_k)."""
     check_cutoff(k)
     return float(any(gain > 0 for gain in ranking.gains[:k]))
@@ -106,7 +106,7 @@ def dcg_at(gains: Sequence[float], k: int | None = None) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains[:k], start=1) if gain > 0)
 
 
-def ndcg_at(ranking: Ranking, k: int | None = None) -> float:
+def ndcg_at(ranking: RankedGains, k: int | None = None) -> float:
     """nDCG@k = DCG@k / DCG@k of the best possible order of all items, also those missed (trec_eval: ndcg_cut_k).
 
     Gains may be graded; 0 and 1 make it binary. The gain itself counts, not 2^gain − 1.
@@ -118,7 +118,9 @@ def ndcg_at(ranking: Ranking, k: int | None = None) -> float:
 
 
 def mean_over(
-    rankings: Sequence[Ranking], metric: Callable[[Ranking], float], without_relevant: Literal["skip", "zero"] = "skip"
+    rankings: Sequence[RankedGains],
+    metric: Callable[[RankedGains], float],
+    without_relevant: Literal["skip", "zero"] = "skip",
 ) -> float:
     """The mean of a metric over questions; those without any relevant item are left out, or count 0."""
     used = [ranking for ranking in rankings if without_relevant == "zero" or ranking.relevant]
@@ -127,11 +129,13 @@ def mean_over(
     return fmean(metric(ranking) for ranking in used)
 
 
-def mean_average_precision(rankings: Sequence[Ranking], without_relevant: Literal["skip", "zero"] = "skip") -> float:
+def mean_average_precision(
+    rankings: Sequence[RankedGains], without_relevant: Literal["skip", "zero"] = "skip"
+) -> float:
     """MAP, the mean of AP over questions."""
     return mean_over(rankings, average_precision, without_relevant)
 
 
-def mean_reciprocal_rank(rankings: Sequence[Ranking], without_relevant: Literal["skip", "zero"] = "skip") -> float:
+def mean_reciprocal_rank(rankings: Sequence[RankedGains], without_relevant: Literal["skip", "zero"] = "skip") -> float:
     """MRR, the mean of 1 / rank of the first relevant item over questions."""
     return mean_over(rankings, reciprocal_rank, without_relevant)

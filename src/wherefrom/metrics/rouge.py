@@ -114,8 +114,8 @@ def rouge_l_marco(prediction: Tokens, references: Sequence[Tokens], beta: float 
     empty text is one empty token, so empty against empty is 1 here.
     """
     check_references(references)
-    said = prediction or ("",)
-    places, size = positions(said), len(said)
+    predicted = prediction or ("",)
+    places, size = positions(predicted), len(predicted)
     precision = recall = 0.0
     for reference in references:
         wanted = reference or ("",)
@@ -173,12 +173,12 @@ def _hits(kind: Kind, prediction: str, reference: str, stems: Variant | None) ->
         return rouge_l(rouge_tokens(prediction, stems), rouge_tokens(reference, stems))
     if kind == "Lsum":
         return rouge_lsum(_sentences(prediction, stems), _sentences(reference, stems))
-    said, wanted = rouge_tokens(prediction, stems), rouge_tokens(reference, stems)
+    predicted, wanted = rouge_tokens(prediction, stems), rouge_tokens(reference, stems)
     if kind == "SU4":
-        return rouge_su(said, wanted)
+        return rouge_su(predicted, wanted)
     if kind not in KINDS:
         raise MetricError(f"ROUGE-{kind} is not known; choose from {', '.join(KINDS)}")
-    return rouge_n(said, wanted, int(kind))
+    return rouge_n(predicted, wanted, int(kind))
 
 
 def _sentences(text: str, stems: Variant | None) -> list[tuple[str, ...]]:
@@ -187,12 +187,12 @@ def _sentences(text: str, stems: Variant | None) -> list[tuple[str, ...]]:
 
 def _limited(text: str, limit: int) -> str:
     """The first words of a text, on the lines where they stand."""
-    kept: list[str] = []
+    lines: list[str] = []
     for line in text.split("\n"):
         words = line.split()[:limit]
-        kept.append(" ".join(words))
+        lines.append(" ".join(words))
         limit -= len(words)
-    return "\n".join(kept)
+    return "\n".join(lines)
 
 
 def _skip_bigrams(tokens: Tokens, gap: int, every_unigram: bool) -> list[str]:

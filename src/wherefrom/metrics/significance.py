@@ -19,7 +19,7 @@ _LOW_BIT = bytes(byte & 1 for byte in range(256))
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PairedTest:
     """The mean by which the first system is better, and how likely chance alone makes one as large (two-sided)."""
 
     difference: float
@@ -28,7 +28,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class TTest:
-    """A `Comparison` by Student's t with `freedom` degrees of freedom."""
+    """A `PairedTest` by Student's t with `freedom` degrees of freedom."""
 
     difference: float
     p: float
@@ -102,7 +102,7 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def paired_bootstrap(one: Sequence[float], other: Sequence[float], samples: int = 10_000, seed: int = 0) -> Comparison:
+def paired_bootstrap(one: Sequence[float], other: Sequence[float], samples: int = 10_000, seed: int = 0) -> PairedTest:
     """p = the share of draws whose mean difference is as far from the observed one as that is from 0.
 
     Questions are drawn with replacement, and the draws are moved to the null hypothesis of no difference (Efron &
@@ -111,7 +111,7 @@ def paired_bootstrap(one: Sequence[float], other: Sequence[float], samples: int 
     differences = _differences(one, other)
     observed = fmean(differences)
     far = sum(abs(mean - observed) >= abs(observed) - 1e-12 for mean in _resampled_means(differences, samples, seed))
-    return Comparison(observed, (far + 1) / (samples + 1))
+    return PairedTest(observed, (far + 1) / (samples + 1))
 
 
 def paired_interval(
@@ -121,7 +121,7 @@ def paired_interval(
     return bootstrap_interval(_differences(one, other), confidence, samples, seed)
 
 
-def permutation_test(one: Sequence[float], other: Sequence[float], samples: int = 10_000, seed: int = 0) -> Comparison:
+def permutation_test(one: Sequence[float], other: Sequence[float], samples: int = 10_000, seed: int = 0) -> PairedTest:
     """p = the share of random sign changes of the differences whose mean is as far from 0 as observed (Fisher 1935).
 
     If neither system is better, each difference could as well have the other sign. The observed sample counts as one.
@@ -136,17 +136,17 @@ def permutation_test(one: Sequence[float], other: Sequence[float], samples: int 
         coins = random.randbytes(len(doubled)).translate(_LOW_BIT)
         flipped = total - sum(compress(doubled, coins))
         far += abs(flipped) >= observed - 1e-12 * max(1.0, observed)
-    return Comparison(total / len(differences), (far + 1) / (samples + 1))
+    return PairedTest(total / len(differences), (far + 1) / (samples + 1))
 
 
-def sign_test(one: Sequence[float], other: Sequence[float]) -> Comparison:
+def sign_test(one: Sequence[float], other: Sequence[float]) -> PairedTest:
     """p = P(as uneven a split of wins and losses | both are as likely), exactly; questions that are equal drop out."""
     differences = _differences(one, other)
     wins = sum(difference > 0 for difference in differences)
     losses = sum(difference < 0 for difference in differences)
     played = wins + losses
     tail = sum(math.comb(played, won) for won in range(min(wins, losses) + 1))
-    return Comparison(fmean(differences), min(1.0, 2 * tail / 2**played))
+    return PairedTest(fmean(differences), min(1.0, 2 * tail / 2**played))
 
 
 def _differences(one: Sequence[float], other: Sequence[float]) -> list[float]:

@@ -48,11 +48,11 @@ def contradictions(one: Sequence[str], other: Sequence[str]) -> float:
     """The share of questions whose answers in two styles begin with yes here and with no there."""
     check_same_length(answers_in_one_style=one, answers_in_the_other=other)
     check_some(one, "answers")
-    pairs = zip(map(_said, one), map(_said, other), strict=True)
+    pairs = zip(map(_first_word, one), map(_first_word, other), strict=True)
     return sum({left, right} == {"yes", "no"} for left, right in pairs) / len(one)
 
 
-def _said(answer: str) -> str:
+def _first_word(answer: str) -> str:
     """The first word of an answer."""
     return next(iter(narrative_tokens(answer)), "")
 
@@ -92,10 +92,10 @@ def is_attested(word: Word, answer: Answer) -> bool:
 
 def keywords(question: str) -> tuple[Keyword, ...]:
     """The keywords a question contains, in the order of `KEYWORDS`; "define" counts as "definition"."""
-    found = set(narrative_tokens(question))
-    if "define" in found:
-        found.add("definition")
-    return tuple(keyword for keyword in KEYWORDS if keyword in found and keyword != "other")
+    words = set(narrative_tokens(question))
+    if "define" in words:
+        words.add("definition")
+    return tuple(keyword for keyword in KEYWORDS if keyword in words and keyword != "other")
 
 
 def keyword(question: str) -> Keyword:
@@ -113,12 +113,12 @@ def by_group(groups: Sequence[str], values: Sequence[float]) -> dict[str, GroupM
         members.setdefault(group, []).append(value)
     return {
         group: GroupMean(
-            count=len(found),
-            share=len(found) / len(values),
-            mean=fmean(found),
-            standard_error=stdev(found) / math.sqrt(len(found)) if len(found) > 1 else 0.0,
+            count=len(own_values),
+            share=len(own_values) / len(values),
+            mean=fmean(own_values),
+            standard_error=stdev(own_values) / math.sqrt(len(own_values)) if len(own_values) > 1 else 0.0,
         )
-        for group, found in members.items()
+        for group, own_values in members.items()
     }
 
 

@@ -84,10 +84,10 @@ def rouge_tokens(text: str, stems: Variant | None = None) -> tuple[str, ...]:
     convention of ROUGE-1.5.5 and of rouge-score, for English.
     """
     # the same both ways; the first is twice as fast
-    found = text.translate(_ASCII_TO_ROUGE).split() if text.isascii() else _ROUGE_TOKEN.findall(text.lower())
+    tokens = text.translate(_ASCII_TO_ROUGE).split() if text.isascii() else _ROUGE_TOKEN.findall(text.lower())
     if stems is None:
-        return tuple(found)
-    return tuple([stem(token, stems) if len(token) > 3 else token for token in found])
+        return tuple(tokens)
+    return tuple([stem(token, stems) if len(token) > 3 else token for token in tokens])
 
 
 @lru_cache(maxsize=1 << 12)
@@ -117,12 +117,12 @@ def _pieces(word: str) -> tuple[str, ...]:
         if special is not None:
             before += special
             break
-        if found := _PREFIX.match(word):
-            before.append(found[0].lower())
-            word = word[found.end() :]
-        elif found := _SUFFIX.search(word):
-            after.append(found[0].lower())
-            word = word[: found.start()]
+        if match := _PREFIX.match(word):
+            before.append(match[0].lower())
+            word = word[match.end() :]
+        elif match := _SUFFIX.search(word):
+            after.append(match[0].lower())
+            word = word[: match.start()]
         else:
             before += _inside(word)
             break
@@ -136,19 +136,19 @@ def _special(word: str) -> tuple[str, ...] | None:
         return (small,)
     if small in _FUSED:
         return _FUSED[small]
-    if found := _CLOCK.fullmatch(small) or _CLITIC.fullmatch(small):
-        return (found[1], found[2])
+    if match := _CLOCK.fullmatch(small) or _CLITIC.fullmatch(small):
+        return (match[1], match[2])
     return None
 
 
 def _inside(word: str) -> list[str]:
     pieces: list[str] = []
     start = 0
-    for found in _INFIX.finditer(word):
-        if found.start() > start:
-            pieces.append(word[start : found.start()].lower())
-        pieces.append(found[0].lower())
-        start = found.end()
+    for match in _INFIX.finditer(word):
+        if match.start() > start:
+            pieces.append(word[start : match.start()].lower())
+        pieces.append(match[0].lower())
+        start = match.end()
     if start < len(word):
         pieces.append(word[start:].lower())
     return pieces

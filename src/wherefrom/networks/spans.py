@@ -85,10 +85,10 @@ class ReaderNetwork(nn.Module):
 
     def keeping(self, layers: Sequence[int]) -> ReaderNetwork:
         """A copy with these layers of the encoder and the same heads: where a student starts."""
-        kept = ReaderNetwork(self.encoder.settings, self.heads)
-        kept.load_state_dict(self.state_dict())
-        kept.encoder = self.encoder.keeping(layers)
-        return kept.to(self.span.weight).train(self.training)
+        copy = ReaderNetwork(self.encoder.settings, self.heads)
+        copy.load_state_dict(self.state_dict())
+        copy.encoder = self.encoder.keeping(layers)
+        return copy.to(self.span.weight).train(self.training)
 
 
 # Normalising over all passages of a question -------------------------------------------------------------------------
@@ -144,10 +144,10 @@ def span_loss(
 def _position_loss(logits: Tensor, gold: Tensor, slot: Tensor | None, group: Tensor, groups: int) -> Tensor:
     """log Z - log sum_{gold} exp(logits) of each group; the slot is the gold of a group without: (groups,)."""
     of_gold = torch.logsumexp(logits.masked_fill(~gold, NEVER), dim=1)  # (batch,)
-    found = group_log_sum_exp(of_gold, group, groups)  # (groups,)
+    gold_total = group_log_sum_exp(of_gold, group, groups)  # (groups,)
     if slot is not None:
-        found = torch.where(has_any(gold, group, groups), found, slot)
-    return group_normaliser(logits, slot, group, groups) - found
+        gold_total = torch.where(has_any(gold, group, groups), gold_total, slot)
+    return group_normaliser(logits, slot, group, groups) - gold_total
 
 
 def has_any(gold: Tensor, group: Tensor, groups: int) -> Tensor:

@@ -103,14 +103,14 @@ def as_objects(comparisons: Iterable[Comparison]) -> list[dict[str, object]]:
 def counted(comparisons: Iterable[Comparison]) -> str:
     """How many rows are in which state, in words."""
     counts = Counter(comparison.state for comparison in comparisons)
-    said = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
-    return f"{counts.total()} rows: {said}" if said else "no rows"
+    states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    return f"{counts.total()} rows: {states}" if states else "no rows"
 
 
 def _grids(comparisons: Iterable[Comparison]) -> Iterable[tuple[str, list[list[str]]]]:
     """Each table under its title: a column a measure, and what we measured below what is reported."""
-    for (slug, table), found in groupby(comparisons, lambda comparison: (comparison.row.paper, comparison.row.table)):
-        group = list(found)
+    for (slug, table), members in groupby(comparisons, lambda comparison: (comparison.row.paper, comparison.row.table)):
+        group = list(members)
         measures = list(dict.fromkeys(cell.measure for comparison in group for cell in comparison.cells))
         grid = [["row", "model", "on", "", *map(_heading, measures), "state"]]
         for comparison in group:

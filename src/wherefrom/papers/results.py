@@ -69,9 +69,13 @@ def save(runs: Path, paper: Paper, result: Measured) -> Path:
 
 
 def measured(runs: Path, papers: Iterable[Paper] | None = None) -> list[Measured]:
-    """Every saved result, by paper and row; a file that is of none of `papers` (default: all) is an error."""
-    known = {paper.slug: paper for paper in (table.papers() if papers is None else papers)}
-    return [result for paper in known.values() for result in read(runs, paper).values()]
+    """Every saved result of these papers (default: all), by paper and row; results of no paper at all are an error."""
+    chosen = table.papers() if papers is None else list(papers)
+    known = {*table.slugs(), *(paper.slug for paper in chosen)}
+    for path in sorted(runs.glob("*.jsonl")):
+        if path.stem not in known and _holds_results(path):
+            raise ResultFault(f"{path}: there is no paper '{path.stem}', move the file away{meant(path.stem, known)}")
+    return [result for paper in chosen for result in read(runs, paper).values()]
 
 
 def read(runs: Path, paper: Paper) -> dict[str, Measured]:
@@ -100,6 +104,16 @@ def read(runs: Path, paper: Paper) -> dict[str, Measured]:
             raise ResultFault(f"{where}: {problem}")
         results[result.row_id] = result
     return results
+
+
+def _holds_results(path: Path) -> bool:
+    """Whether a file is one of ours; others may lie beside them."""
+    with path.open("rb") as lines:
+        try:
+            msgspec.json.decode(lines.readline(), type=Measured)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+    return True
 
 
 def fault_in(row: Row, metrics: Mapping[str, float]) -> str:

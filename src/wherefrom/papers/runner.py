@@ -18,7 +18,7 @@ from wherefrom.papers.faults import RunFailed, RunRefused, TableFault, meant
 from wherefrom.papers.results import DataFile, Measured, Run, fault_in, read, save
 from wherefrom.papers.table import Paper, Row
 from wherefrom.systems import table as systems
-from wherefrom.systems.contract import InputMissing, Measuring, Say, Scores, Wanted, inputs_of
+from wherefrom.systems.contract import InputMissing, Measuring, NotTrained, Say, Scores, Wanted, inputs_of
 
 RunRow = Callable[[Row], Scores]
 
@@ -54,7 +54,10 @@ class SystemRows:
             uses={part: resolved(self._paper, file) for part, file in recipe.uses.items()},
             may_train=self._may_train,
         )
-        return system.measure(resolved(self._paper, recipe.file), inputs, wanted, out, self._say)
+        try:
+            return system.measure(resolved(self._paper, recipe.file), inputs, wanted, out, self._say)
+        except NotTrained as error:
+            raise RunRefused(f"{row.paper} {row.id}: {error}") from error
 
 
 def resolved(paper: Paper, file: str) -> Any:
@@ -174,13 +177,13 @@ def _summed_up(summary: Summary) -> Summary:
     if not summary.failed:
         return summary
     tried = len(summary.saved) + len(summary.kept) + len(summary.failed)
-    told = "\n".join(f"  {_told(failure)}" for failure in summary.failed)
+    failures = "\n".join(f"  {_described(failure)}" for failure in summary.failed)
     raise RunFailed(
-        f"{len(summary.failed)} of {tried} rows failed and have no new result:\n{told}", summary
+        f"{len(summary.failed)} of {tried} rows failed and have no new result:\n{failures}", summary
     ) from summary.failed[0].error
 
 
-def _told(failure: Failure) -> str:
+def _described(failure: Failure) -> str:
     """`masque t3-masque: OutOfMemory: ...`; our own errors speak for themselves."""
     error = failure.error
     name = "" if isinstance(error, WherefromError) else f"{type(error).__name__}: "

@@ -20,11 +20,12 @@ class MasqueRanker:
         self._keep = keep
 
     def rank(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Hit]]:
-        judged = self._session.judge(
-            [question.text for question in questions], [[hit.passage for hit in found] for found in hits]
+        judgements = self._session.judge(
+            [question.text for question in questions],
+            [[hit.passage for hit in question_hits] for question_hits in hits],
         )
         ranked = []
-        for found, said in zip(hits, judged, strict=True):
-            scored = [hit.rescored("rank", beta) for hit, beta in zip(found, said.relevance, strict=True)]
+        for question_hits, judgement in zip(hits, judgements, strict=True):
+            scored = [hit.rescored("rank", beta) for hit, beta in zip(question_hits, judgement.relevance, strict=True)]
             ranked.append(sorted(scored, key=lambda hit: (-hit.score, hit.passage.id))[: self._keep])
         return ranked

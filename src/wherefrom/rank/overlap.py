@@ -20,7 +20,9 @@ class OverlapRanker:
         self._stems = Stems(language)
 
     def rank(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Hit]]:
-        return [self._rank_one(question, found) for question, found in zip(questions, hits, strict=True)]
+        return [
+            self._rank_one(question, question_hits) for question, question_hits in zip(questions, hits, strict=True)
+        ]
 
     def _rank_one(self, question: Question, hits: Sequence[Hit]) -> list[Hit]:
         texts = [self._stems(f"{hit.passage.title}\n{hit.passage.text}") for hit in hits]

@@ -22,12 +22,14 @@ class ReaderRanker:
 
     def rank(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Hit]]:
         readings = self._session.read(
-            [question.text for question in questions], [[hit.passage for hit in found] for found in hits]
+            [question.text for question in questions],
+            [[hit.passage for hit in question_hits] for question_hits in hits],
         )
         ranked = []
-        for found, read in zip(hits, readings, strict=True):
+        for question_hits, read in zip(hits, readings, strict=True):
             scored = [
-                hit.rescored("rank", probability(reading.relevance)) for hit, reading in zip(found, read, strict=True)
+                hit.rescored("rank", probability(reading.relevance))
+                for hit, reading in zip(question_hits, read, strict=True)
             ]
             ranked.append(sorted(scored, key=lambda hit: (-hit.score, hit.passage.id))[: self._keep])
         return ranked

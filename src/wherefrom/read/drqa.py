@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from wherefrom.features.forms import Form, exact_match, forms, term_frequency
 from wherefrom.features.tokens import tokens
 from wherefrom.read.span import best_spans, brevity_of, log_sum_exp, paragraphs
-from wherefrom.runtime.drqa import DrQASession, Logits, Pair
+from wherefrom.runtime.drqa import DrQASession, Pair, SpanLogits
 from wherefrom.text import says_something
 from wherefrom.types import Candidate, Hit, Question
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SpanScore = Literal["exp", "softmax"]
 
 
-class Tagged(Protocol):
+class TokenTags(Protocol):
     """Tags of a text's tokens, as numbers of names."""
 
     @property
@@ -33,10 +33,10 @@ class Tagged(Protocol):
     def ner(self) -> NDArray[numpy.uint8]: ...
 
 
-class Tagger(Protocol):
+class TokenTagger(Protocol):
     """Tags the tokens of `features.tokens`, such as `features.tags.Tagger`."""
 
-    def tag(self, texts: Sequence[str]) -> Sequence[Tagged]: ...
+    def tag(self, texts: Sequence[str]) -> Sequence[TokenTags]: ...
 
 
 class DrQAReader:
@@ -50,7 +50,7 @@ class DrQAReader:
     def __init__(
         self,
         session: DrQASession,
-        tagger: Tagger,
+        tagger: TokenTagger,
         pos: Sequence[str],
         ner: Sequence[str],
         candidates: int,
@@ -68,16 +68,16 @@ class DrQAReader:
         self._brevity = brevity
 
     def read(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Candidate]]:
-        texts = list(dict.fromkeys(hit.passage.text for found in hits for hit in found))
+        texts = list(dict.fromkeys(hit.passage.text for question_hits in hits for hit in question_hits))
         if not texts:
             return [[] for _ in questions]
-        told = dict(zip(texts, self._passages(texts), strict=True))
+        passages = dict(zip(texts, self._passages(texts), strict=True))
         pairs: list[Pair] = []
-        for question, found in zip(questions, hits, strict=True):
-            asked = forms(question.text, tokens(question.text))
-            pairs += [self._pair(asked, *told[hit.passage.text]) for hit in found]
+        for question, question_hits in zip(questions, hits, strict=True):
+            question_forms = forms(question.text, tokens(question.text))
+            pairs += [self._pair(question_forms, *passages[hit.passage.text]) for hit in question_hits]
         logits = iter(self._session.read(pairs))
-        return [self._read_one(found, [next(logits) for _ in found]) for found in hits]
+        return [self._read_one(question_hits, [next(logits) for _ in question_hits]) for question_hits in hits]
 
     def _passages(self, texts: Sequence[str]) -> list[tuple[list[Form], NDArray[numpy.float32]]]:
         """The forms of every passage's tokens, and the features that the question does not touch."""
@@ -85,10 +85,10 @@ class DrQAReader:
 
         settings = self._session.weights.settings
         network = settings["network"]
-        tagged: Sequence[Tagged | None] = [None] * len(texts)
+        tagged: Sequence[TokenTags | None] = [None] * len(texts)
         if network["pos"] or network["ner"]:
             tagged = self._tagger.tag(texts)
-        found: list[tuple[list[Form], NDArray[numpy.float32]]] = []
+        passages: list[tuple[list[Form], NDArray[numpy.float32]]] = []
         for text, tags in zip(texts, tagged, strict=True):
             passage = forms(text, tokens(text))
             parts = []
@@ -98,21 +98,21 @@ class DrQAReader:
                 parts.append(one_hot(tags.ner, self._ner, settings["ner"]))
             if network["tf"]:
                 parts.append(term_frequency(passage)[:, None])
-            found.append((passage, numpy.concatenate(parts, 1) if parts else numpy.zeros((len(passage), 0), "f4")))
-        return found
+            passages.append((passage, numpy.concatenate(parts, 1) if parts else numpy.zeros((len(passage), 0), "f4")))
+        return passages
 
-    def _pair(self, asked: Sequence[Form], passage: Sequence[Form], features: NDArray[numpy.float32]) -> Pair:
+    def _pair(self, question: Sequence[Form], passage: Sequence[Form], features: NDArray[numpy.float32]) -> Pair:
         import numpy
 
         if self._session.weights.settings["network"]["exact"]:
-            features = numpy.concatenate([exact_match(asked, passage), features], 1)
-        return Pair([form.small for form in asked], [form.small for form in passage], features)
+            features = numpy.concatenate([exact_match(question, passage), features], 1)
+        return Pair([form.small for form in question], [form.small for form in passage], features)
 
-    def _read_one(self, hits: Sequence[Hit], logits: Sequence[Logits]) -> list[Candidate]:
+    def _read_one(self, hits: Sequence[Hit], logits: Sequence[SpanLogits]) -> list[Candidate]:
         weights = self._session.weights
         longest = min(self._max_tokens, int(weights.settings["max_span"]))
         brevity = brevity_of(weights) if self._brevity else 0.0
-        found: dict[tuple[str, int, int], tuple[tuple[float, int, int, int], Candidate]] = {}
+        candidates: dict[tuple[str, int, int], tuple[tuple[float, int, int, int], Candidate]] = {}
         for place, (hit, read) in enumerate(zip(hits, logits, strict=True)):
             if not len(read.start) or read.start.max() == float("-inf"):
                 continue
@@ -131,9 +131,9 @@ class DrQAReader:
                 candidate = Candidate(hit.passage.text[start:end], hit.passage, start, end, score, features)
                 key = (hit.passage.document_id, hit.passage.start + start, hit.passage.start + end)
                 order = (-score, place, last - first, first)
-                if key not in found or order < found[key][0]:  # neighbouring passages may share it
-                    found[key] = (order, candidate)
-        best = [candidate for _, candidate in sorted(found.values(), key=lambda row: row[0])][: self._candidates]
+                if key not in candidates or order < candidates[key][0]:  # neighbouring passages may share it
+                    candidates[key] = (order, candidate)
+        best = [candidate for _, candidate in sorted(candidates.values(), key=lambda row: row[0])][: self._candidates]
         return [_ranked(candidate, rank) for rank, candidate in enumerate(best, start=1)]
 
 
@@ -143,8 +143,8 @@ def one_hot(numbers: NDArray[numpy.uint8], names: Sequence[str], known: Sequence
 
     place = {name: number for number, name in enumerate(known)}
     moved = numpy.array([place.get(name, 0) for name in names])[numbers]
-    found: NDArray[numpy.float32] = numpy.eye(len(known), dtype=numpy.float32)[moved]
-    return found
+    encoded: NDArray[numpy.float32] = numpy.eye(len(known), dtype=numpy.float32)[moved]
+    return encoded
 
 
 def _ranked(candidate: Candidate, rank: int) -> Candidate:

@@ -26,13 +26,15 @@ class SentenceReader:
         self._stems = Stems(language)
 
     def read(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Candidate]]:
-        return [self._read_one(question, found) for question, found in zip(questions, hits, strict=True)]
+        return [
+            self._read_one(question, question_hits) for question, question_hits in zip(questions, hits, strict=True)
+        ]
 
     def _read_one(self, question: Question, hits: Sequence[Hit]) -> list[Candidate]:
         passages = [frozenset(self._stems(f"{hit.passage.title}\n{hit.passage.text}")) for hit in hits]
         weights = rarity(self._stems(question.text), passages)
         kind = expected(question.text)
-        found: dict[tuple[str, int, int], Candidate] = {}
+        candidates: dict[tuple[str, int, int], Candidate] = {}
         for rank, (hit, stems) in enumerate(zip(hits, passages, strict=True)):
             context = coverage(weights, stems)
             for start, end in sentences(hit.passage.text):
@@ -42,10 +44,10 @@ class SentenceReader:
                 candidate = Candidate(text, hit.passage, start, end, score, {**hit.features, "read": score})
                 # Passages overlap: the same sentence of a document is one candidate.
                 place = (hit.passage.document_id, hit.passage.start + start, hit.passage.start + end)
-                if text.endswith("?") or (place in found and found[place].score >= score):
+                if text.endswith("?") or (place in candidates and candidates[place].score >= score):
                     continue
-                found[place] = candidate
+                candidates[place] = candidate
         ordered = sorted(
-            found.values(), key=lambda candidate: (-candidate.score, candidate.passage.id, candidate.start)
+            candidates.values(), key=lambda candidate: (-candidate.score, candidate.passage.id, candidate.start)
         )
         return ordered[: self._candidates]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from wherefrom.runtime.reader import ReaderSession, Reading
+from wherefrom.runtime.reader import PassageReading, ReaderSession
 from wherefrom.runtime.weights import Weights
 from wherefrom.text import Span, says_something
 from wherefrom.types import Candidate, Hit, Question
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 _EACH = 5  # spans looked at in a passage, at least
-_SHARE = 4  # ... and a quarter of the candidates asked for: of 40 candidates a good passage may give ten
+_SHARE = 4  # ... and a quarter of the candidates wanted: of 40 candidates a good passage may give ten
 
 
 class SpanReader:
@@ -41,11 +41,12 @@ class SpanReader:
 
     def read(self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]]) -> list[list[Candidate]]:
         readings = self._session.read(
-            [question.text for question in questions], [[hit.passage for hit in found] for found in hits]
+            [question.text for question in questions],
+            [[hit.passage for hit in question_hits] for question_hits in hits],
         )
-        return [self._read_one(found, read) for found, read in zip(hits, readings, strict=True)]
+        return [self._read_one(question_hits, read) for question_hits, read in zip(hits, readings, strict=True)]
 
-    def _read_one(self, hits: Sequence[Hit], readings: Sequence[Reading]) -> list[Candidate]:
+    def _read_one(self, hits: Sequence[Hit], readings: Sequence[PassageReading]) -> list[Candidate]:
         import numpy
 
         filled = [(hit, reading) for hit, reading in zip(hits, readings, strict=True) if len(reading.start)]
@@ -57,7 +58,7 @@ class SpanReader:
         relevances = relevances - log_sum_exp(relevances)
         each = max(_EACH, self._candidates // _SHARE, -(-self._candidates // len(filled)))
         brevity = brevity_of(self._session.weights) if self._brevity else 0.0
-        found: dict[tuple[str, int, int], Candidate] = {}
+        candidates: dict[tuple[str, int, int], Candidate] = {}
         for (hit, reading), relevance in zip(filled, relevances, strict=True):
             paragraph = paragraphs(hit.passage.text, reading.spans)
             spans = best_spans(reading.start, reading.end, self._max_tokens, each, paragraph, brevity)
@@ -74,9 +75,9 @@ class SpanReader:
                 }
                 text = hit.passage.text[start:end]
                 place = (hit.passage.document_id, hit.passage.start + start, hit.passage.start + end)
-                if says_something(text) and (place not in found or found[place].score < score):
-                    found[place] = Candidate(text, hit.passage, start, end, score, features)
-        ordered = sorted(found.values(), key=lambda c: (-c.score, c.passage.id, c.start, c.end))
+                if says_something(text) and (place not in candidates or candidates[place].score < score):
+                    candidates[place] = Candidate(text, hit.passage, start, end, score, features)
+        ordered = sorted(candidates.values(), key=lambda c: (-c.score, c.passage.id, c.start, c.end))
         return ordered[: self._candidates]
 
 
@@ -111,10 +112,10 @@ def best_spans(
     # Only what reaches the n-th best is sorted, ties included: sorting thousands of spans cost more than all else here.
     least = numpy.partition(flat, -n)[-n] if n < len(flat) else -numpy.inf
     near = numpy.flatnonzero(flat >= least)
-    kept = near[numpy.argsort(-flat[near], kind="stable")[:n]]
+    best = near[numpy.argsort(-flat[near], kind="stable")[:n]]
     return [
         (int(place) // wide, int(place) // wide + int(place) % wide, float(flat[place]))
-        for place in kept
+        for place in best
         if numpy.isfinite(flat[place])
     ]
 
@@ -131,7 +132,7 @@ def paragraphs(text: str, spans: Sequence[Span] | NDArray[numpy.int32]) -> NDArr
     """
     import numpy
 
-    borders = [found.end() for found in _EMPTY_LINE.finditer(text)]
+    borders = [match.end() for match in _EMPTY_LINE.finditer(text)]
     starts = numpy.asarray(spans).reshape(-1, 2)[:, 0]
     return numpy.searchsorted(numpy.array(borders), starts, side="right") if borders else None
 

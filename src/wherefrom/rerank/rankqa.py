@@ -1,4 +1,4 @@
-"""Candidates ordered by RankQA: a small network on what retriever and reader said of them and of all that say the same.
+"""Candidates ordered by RankQA: a small network on the scores of each candidate and of all that say the same.
 
 Use it where a measurement says that it helps; its weights belong to the reader whose candidates they were trained on.
 It needs the weights `rankqa` and, if these look at parts of speech and entities, the weights `tagger`.
@@ -46,12 +46,12 @@ class _Network:
         """(candidates, features) -> (candidates,)"""
         import numpy
 
-        given = self.arrays
-        seen = (rows[:, self.columns] - given["centre"]) / given["scale"]
+        arrays = self.arrays
+        seen = (rows[:, self.columns] - arrays["centre"]) / arrays["scale"]
         seen = numpy.clip(seen, -self.bound, self.bound).astype(numpy.float32)
-        hidden = numpy.maximum(seen @ given["first"].T + given["first_bias"], 0.0)
-        found: list[float] = (hidden @ given["second"].T + given["second_bias"])[:, 0].tolist()
-        return found
+        hidden = numpy.maximum(seen @ arrays["first"].T + arrays["first_bias"], 0.0)
+        scores: list[float] = (hidden @ arrays["second"].T + arrays["second_bias"])[:, 0].tolist()
+        return scores
 
 
 class RankQAReranker:
@@ -66,7 +66,10 @@ class RankQAReranker:
         self._tagger = tagger
 
     def rerank(self, questions: Sequence[Question], candidates: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
-        return [self._rerank_one(question, list(found)) for question, found in zip(questions, candidates, strict=True)]
+        return [
+            self._rerank_one(question, list(question_candidates))
+            for question, question_candidates in zip(questions, candidates, strict=True)
+        ]
 
     def _rerank_one(self, question: Question, candidates: list[Candidate]) -> list[Candidate]:
         if not candidates:

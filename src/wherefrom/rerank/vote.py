@@ -16,7 +16,9 @@ class VoteReranker:
     """log Σ P(span) over candidates with the same normal form; among those, the reader's order."""
 
     def rerank(self, questions: Sequence[Question], candidates: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
-        return [self._rerank_one(found) for _, found in zip(questions, candidates, strict=True)]
+        return [
+            self._rerank_one(question_candidates) for _, question_candidates in zip(questions, candidates, strict=True)
+        ]
 
     def _rerank_one(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         if not candidates:

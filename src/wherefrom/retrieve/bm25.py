@@ -81,8 +81,8 @@ class BM25Index:
             searcher = self._searching()
             if not searcher.num_docs:
                 return set()
-            found = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
-            return set(self._keys_of([address for _, address in found]))
+            hits = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
+            return set(self._keys_of([address for _, address in hits]))
 
     def refresh(self) -> None:
         if self._opened is not None:
@@ -112,11 +112,11 @@ class BM25Index:
     def _best(self, searcher: tantivy.Searcher, query: tantivy.Query, k: int, fetched: int) -> list[tuple[int, float]]:
         """The k best keys; of equal scores at the border the smallest keys, wherever tantivy keeps them."""
         # Without the count tantivy can skip passages that cannot reach the best ones.
-        found = searcher.search(query, fetched, count=False).hits
-        if len(found) == fetched < searcher.num_docs and found[-1][0] == found[k - 1][0]:
+        hits = searcher.search(query, fetched, count=False).hits
+        if len(hits) == fetched < searcher.num_docs and hits[-1][0] == hits[k - 1][0]:
             return self._best(searcher, query, k, fetched * 4)
-        keys = self._keys_of([address for _, address in found])
-        scored = [(key, float(score)) for key, (score, _) in zip(keys, found, strict=True)]
+        keys = self._keys_of([address for _, address in hits])
+        scored = [(key, float(score)) for key, (score, _) in zip(keys, hits, strict=True)]
         return sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:k]
 
     def _keys_of(self, addresses: list[tantivy.DocAddress]) -> list[int]:
@@ -126,8 +126,8 @@ class BM25Index:
         """The different words of a question and how often each stands in it."""
         content, everything = self._analysis()
         text = separated(text)
-        found = content.analyze(text) or everything.analyze(text)
-        return dict(list(Counter(found).items())[:_MOST_TERMS])
+        terms = content.analyze(text) or everything.analyze(text)
+        return dict(list(Counter(terms).items())[:_MOST_TERMS])
 
     def _analysis(self) -> tuple[tantivy.TextAnalyzer, tantivy.TextAnalyzer]:
         """How a question is cut into words: without its function words, and with them."""

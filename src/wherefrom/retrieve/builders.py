@@ -1,7 +1,7 @@
 """Processes that make segments of texts, side by side.
 
-Each is this module run as a program (`python -m wherefrom.retrieve.builders`), spoken to through its pipes. Not
-`multiprocessing`: that would run the user's own script again in each process, or fork beside other threads.
+Each is a Python that runs `work` of this module, and is spoken to through its pipes. Not `multiprocessing`: that would
+run the user's own script again in each process, or fork beside other threads.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Builders:
         self._settings = settings
         self._idle: list[subprocess.Popen[bytes]] = []
         self._busy: deque[subprocess.Popen[bytes]] = deque()  # longest at work first
-        self._made: list[SegmentFacts] = []
+        self._finished: list[SegmentFacts] = []
 
     @property
     def running(self) -> bool:
@@ -67,12 +67,12 @@ class Builders:
         except OSError as error:
             raise _ended(process) from error
 
-    def made(self) -> list[SegmentFacts]:
-        """Wait until all is done; what was made since this was last asked."""
+    def finished(self) -> list[SegmentFacts]:
+        """Wait until all is done; the segments finished since the last call."""
         while self._busy:
             self._wait_for_one()
-        made, self._made = self._made, []
-        return made
+        finished, self._finished = self._finished, []
+        return finished
 
     def close(self) -> None:
         """End the processes; what they were making is lost."""
@@ -83,7 +83,7 @@ class Builders:
                 pass
         self._idle.clear()
         self._busy.clear()
-        self._made.clear()
+        self._finished.clear()
 
     def _wait_for_one(self) -> None:
         process = self._busy[0]
@@ -95,13 +95,13 @@ class Builders:
         self._idle.append(self._busy.popleft())
         if reply.facts is None:
             raise LibraryError(f"the index cannot be built: {reply.error}")
-        self._made.append(reply.facts)
+        self._finished.append(reply.facts)
 
     def _started(self) -> subprocess.Popen[bytes]:
         package = str(Path(__file__).parents[2])  # where this very wherefrom lies, however it was found
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         process = subprocess.Popen(
-            [sys.executable, "-m", "wherefrom.retrieve.builders"],
+            [sys.executable, "-c", "from wherefrom.retrieve.builders import work; work()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
@@ -150,6 +150,7 @@ def _serve(requests: IO[bytes], replies: IO[bytes]) -> None:
         _send(replies, reply)
 
 
-if __name__ == "__main__":
+def work() -> None:
+    """What a process does: make segments until its input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     _serve(sys.stdin.buffer, sys.stdout.buffer)

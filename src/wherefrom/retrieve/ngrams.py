@@ -65,7 +65,7 @@ class NGrams:
 
     def _entries(self, words: NDArray[numpy.uint64], texts: NDArray[numpy.uint64]) -> list[NDArray[numpy.uint64]]:
         """For each order its n-grams as bucket * 2^32 + text."""
-        found: list[NDArray[numpy.uint64]] = []
+        entries: list[NDArray[numpy.uint64]] = []
         sums = words.copy()
         whole = words != _NOTHING
         for order in range(self._orders):
@@ -75,8 +75,8 @@ class NGrams:
                 whole = whole[: len(following)] & (following != _NOTHING)
                 whole &= texts[order:] == texts[: len(following)]
             buckets = _mixed(sums[whole]) % numpy.uint64(self._buckets)
-            found.append((buckets << numpy.uint64(32)) | texts[: len(whole)][whole])
-        return found
+            entries.append((buckets << numpy.uint64(32)) | texts[: len(whole)][whole])
+        return entries
 
 
 class _Hashes(dict[str, int]):

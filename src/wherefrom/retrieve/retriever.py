@@ -9,7 +9,7 @@ from wherefrom.stages import Store
 from wherefrom.types import Hit, Question
 
 
-class Searched(Protocol):
+class Searchable(Protocol):
     """What is asked of an index here."""
 
     def search(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]: ...
@@ -18,7 +18,7 @@ class Searched(Protocol):
 class IndexRetriever:
     """The k best passages of one index; `index` gives the index as it is at the time of asking."""
 
-    def __init__(self, name: str, index: Callable[[], Searched], store: Store, k: int) -> None:
+    def __init__(self, name: str, index: Callable[[], Searchable], store: Store, k: int) -> None:
         self.name = name
         self._index = index
         self._store = store
@@ -29,16 +29,19 @@ class IndexRetriever:
             return []
         index = self._index()
         texts = [question.text for question in questions]
-        return [self._hits(index, text, found) for text, found in zip(texts, index.search(texts, self._k), strict=True)]
+        return [
+            self._hits(index, text, scored_keys)
+            for text, scored_keys in zip(texts, index.search(texts, self._k), strict=True)
+        ]
 
-    def _hits(self, index: Searched, text: str, found: list[tuple[int, float]]) -> list[Hit]:
+    def _hits(self, index: Searchable, text: str, scored_keys: list[tuple[int, float]]) -> list[Hit]:
         """Hits for the keys found; an index may for a moment hold keys that the store has dropped."""
         wanted = self._k
-        passages = self._store.passages_at([key for key, _ in found])
-        while len(passages) < min(self._k, len(found)) and len(found) == wanted:
+        passages = self._store.passages_at([key for key, _ in scored_keys])
+        while len(passages) < min(self._k, len(scored_keys)) and len(scored_keys) == wanted:
             wanted *= 2
-            (found,) = index.search([text], wanted)
-            passages = self._store.passages_at([key for key, _ in found])
-        hits = [Hit(passages[key], score, {self.name: score}) for key, score in found if key in passages]
+            (scored_keys,) = index.search([text], wanted)
+            passages = self._store.passages_at([key for key, _ in scored_keys])
+        hits = [Hit(passages[key], score, {self.name: score}) for key, score in scored_keys if key in passages]
         hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
         return hits[: self._k]

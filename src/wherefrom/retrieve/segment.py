@@ -110,7 +110,7 @@ def mapped_lengths(path: Path, passages: int) -> NDArray[numpy.float32]:
 
 def write_lengths(path: Path, lengths: Sequence[NDArray[Any]]) -> int:
     """Write the lengths of all segments, one after another; the CRC-32 of the file."""
-    data = b"".join(some.astype(_LENGTHS).tobytes() for some in lengths)
+    data = b"".join(of_segment.astype(_LENGTHS).tobytes() for of_segment in lengths)
     with path.open("wb") as file:
         file.write(data)
         _force(file)
@@ -166,8 +166,8 @@ def _packed(
     old = segment.places[where]
     packed = numpy.repeat((buckets - numpy.uint32(low)).astype(numpy.uint64) << numpy.uint64(40), counts)
     packed |= (places[old] << numpy.uint64(8)) | segment.times[where]
-    found: NDArray[numpy.uint64] = packed if keep.all() else packed[keep[old]]
-    return found
+    kept: NDArray[numpy.uint64] = packed if keep.all() else packed[keep[old]]
+    return kept
 
 
 def lengths_of(
@@ -180,7 +180,7 @@ def lengths_of(
     sums = [numpy.zeros(segment.facts.passages) for segment in segments]
     for low, high in _bucket_ranges(segments, buckets, buckets):
         parts = [segment.between(low, high) for segment in segments]
-        frequencies = _frequencies([(found, counts) for found, counts, _ in parts], low, high)
+        frequencies = _frequencies([(term_buckets, counts) for term_buckets, counts, _ in parts], low, high)
         for segment, (_, counts, where), total, frequent in zip(segments, parts, sums, frequencies, strict=True):
             weighed = numpy.repeat(idf(frequent), counts) * weights[segment.times[where]]
             total += numpy.bincount(segment.places[where], weighed**2, minlength=len(total))
@@ -195,13 +195,13 @@ def _frequencies(
         return []
     if high - low <= _DENSE:
         dense = numpy.zeros(high - low, numpy.int64)
-        for found, counts in parts:
-            dense[found - low] += counts
-        return [dense[found - low] for found, _ in parts]
-    distinct, which = numpy.unique(numpy.concatenate([found for found, _ in parts]), return_inverse=True)
+        for term_buckets, counts in parts:
+            dense[term_buckets - low] += counts
+        return [dense[term_buckets - low] for term_buckets, _ in parts]
+    distinct, which = numpy.unique(numpy.concatenate([term_buckets for term_buckets, _ in parts]), return_inverse=True)
     totals = numpy.zeros(len(distinct), numpy.int64)
     numpy.add.at(totals, which, numpy.concatenate([counts for _, counts in parts]))
-    return numpy.split(totals[which], numpy.cumsum([len(found) for found, _ in parts])[:-1])
+    return numpy.split(totals[which], numpy.cumsum([len(term_buckets) for term_buckets, _ in parts])[:-1])
 
 
 def _bucket_ranges(segments: Sequence[Segment], buckets: int, widest: int) -> Iterator[tuple[int, int]]:

@@ -162,15 +162,15 @@ class TfidfIndex:
         file = self.path / _MANIFEST
         if not file.exists():
             raise LibraryDamaged(f"the index in {self.path} is missing; `wherefrom check` makes it anew")
-        found = msgspec.json.decode(file.read_bytes(), type=_Manifest)
+        manifest = msgspec.json.decode(file.read_bytes(), type=_Manifest)
         settings = self._settings
         wanted = (_FORMAT, settings.ngrams, settings.buckets, settings.language)
-        if (found.format, found.ngrams, found.buckets, found.language) != wanted:
+        if (manifest.format, manifest.ngrams, manifest.buckets, manifest.language) != wanted:
             raise LibraryDamaged(
-                f"the index in {self.path} was built with other settings (ngrams {found.ngrams}, buckets "
-                f"{found.buckets}, language {found.language}); `wherefrom index tfidf` builds it anew"
+                f"the index in {self.path} was built with other settings (ngrams {manifest.ngrams}, buckets "
+                f"{manifest.buckets}, language {manifest.language}); `wherefrom index tfidf` builds it anew"
             )
-        return found
+        return manifest
 
     def _write(self, manifest: _Manifest) -> None:
         write_text(self.path / _MANIFEST, msgspec.json.encode(manifest).decode())
@@ -215,7 +215,7 @@ class TfidfIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class TfidfSearch:
     """The index, asked for one kind of similarity."""
 
     index: TfidfIndex
@@ -248,7 +248,7 @@ class _Snapshot:
         question = _TIMES[times] * idf
         length = float(numpy.sqrt((question**2).sum())) if similarity == "cosine" else 1.0
         weights = (question * idf / length).astype(numpy.float32)  # (n-grams,)
-        found: list[tuple[int, float]] = []
+        scored_keys: list[tuple[int, float]] = []
         for segment, lengths, (starts, stops) in zip(self.segments, self.lengths, postings, strict=True):
             places, scores = _scores(segment, weights, starts, stops)
             long = lengths[places]
@@ -259,18 +259,18 @@ class _Snapshot:
             if len(scores) > k:  # all that reach the k-th best, so that equal scores can be ordered by key
                 enough = scores >= numpy.partition(scores, -k)[-k]
                 places, scores = places[enough], scores[enough]
-            found.extend(zip(segment.keys[places].tolist(), scores.tolist(), strict=True))
-        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+            scored_keys.extend(zip(segment.keys[places].tolist(), scores.tolist(), strict=True))
+        return sorted(scored_keys, key=lambda pair: (-pair[1], pair[0]))[:k]
 
     def checked_keys(self) -> set[int]:
         """The keys of all passages that were not removed; `Damaged` if a byte has changed."""
-        found: set[int] = set()
+        keys: set[int] = set()
         if zlib.crc32(self._lengths_file.read_bytes()) != self.manifest.lengths:
             raise Damaged(f"{self._lengths_file} has changed")
         for segment, lengths in zip(self.segments, self.lengths, strict=True):
             segment.check()
-            found.update(segment.keys[lengths != GONE].tolist())
-        return found
+            keys.update(segment.keys[lengths != GONE].tolist())
+        return keys
 
 
 def _scores(
@@ -309,7 +309,7 @@ class _NewSegments:
         self._keys: list[int] = []
         self._texts: list[str] = []
         self._names: list[str] = []  # in the order they were put
-        self._made: dict[str, SegmentFacts] = {}
+        self._built: dict[str, SegmentFacts] = {}
         self._removed: list[tuple[int, NDArray[numpy.int64]]] = []  # after so many segments were put
 
     def put(self, keys: Sequence[int], texts: Sequence[str]) -> None:
@@ -327,8 +327,8 @@ class _NewSegments:
     def segments(self) -> list[SegmentFacts]:
         """All that was put, once it is on disk."""
         self._flush()
-        self._made.update((facts.name, facts) for facts in self._builders.made())
-        return [self._made[name] for name in self._names]
+        self._built.update((facts.name, facts) for facts in self._builders.finished())
+        return [self._built[name] for name in self._names]
 
     def removed_from(self, place: int | None) -> list[NDArray[numpy.int64]]:
         """The keys removed since the segment put at this place; None for one that was there before."""
@@ -353,7 +353,7 @@ class _NewSegments:
         if self._builders.processes > 1 and (self._builders.running or count >= _WORTH_PROCESSES // 2):
             self._builders.build(folder, keys, texts)
         else:
-            self._made[folder.name] = written(folder, self._ngrams, keys, texts)
+            self._built[folder.name] = written(folder, self._ngrams, keys, texts)
 
 
 @dataclass(slots=True, eq=False)
@@ -436,10 +436,10 @@ class _Commit:
 def _take_out(alive: NDArray[numpy.bool_], keys: NDArray[numpy.int64], removed: Sequence[NDArray[numpy.int64]]) -> bool:
     """Mark the removed passages of a segment; whether there were any that were not marked yet."""
     before = int(alive.sum())
-    for some in removed:
-        at = numpy.searchsorted(keys, some)
+    for removed_keys in removed:
+        at = numpy.searchsorted(keys, removed_keys)
         at = at[at < len(keys)]
-        alive[at[numpy.isin(keys[at], some)]] = False
+        alive[at[numpy.isin(keys[at], removed_keys)]] = False
     return int(alive.sum()) < before
 
 

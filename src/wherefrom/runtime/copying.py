@@ -32,7 +32,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class CopyPlaces:
     """All that can be copied for one question: (places,) each."""
 
     tokens: NDArray[numpy.int64]
@@ -51,7 +51,7 @@ class Places:
         return len(self.tokens)
 
 
-def places_of(texts: Sequence[Text], forbidden: Collection[int]) -> Places:
+def places_of(texts: Sequence[Text], forbidden: Collection[int]) -> CopyPlaces:
     """The texts' tokens in their order; none of the `forbidden` tokens can be copied."""
     tokens = numpy.array([token for text in texts for token in text.tokens], numpy.int64)
     spans = numpy.array([span for text in texts for span in text.offsets], numpy.int32).reshape(-1, 2)
@@ -63,7 +63,7 @@ def places_of(texts: Sequence[Text], forbidden: Collection[int]) -> Places:
     first: dict[tuple[int, int, int], int] = {}
     keys = zip(passage.tolist(), spans[:, 0].tolist(), spans[:, 1].tolist(), strict=True)
     same = [first.setdefault(key, place) for place, key in enumerate(keys)]
-    return Places(
+    return CopyPlaces(
         tokens,
         numpy.repeat([text.source for text in texts], [len(text.tokens) for text in texts]).astype(numpy.int8),
         passage,
@@ -128,7 +128,9 @@ class Under:
     letters: bool = False  # an ending may follow
 
 
-def allowed(under: Under, places: Places, vocabulary: Vocabulary) -> tuple[NDArray[numpy.bool_], NDArray[numpy.bool_]]:
+def allowed(
+    under: Under, places: CopyPlaces, vocabulary: Vocabulary
+) -> tuple[NDArray[numpy.bool_], NDArray[numpy.bool_]]:
     """Which columns of the vocabulary may come next, and which places.
 
     A word goes on as it does at the places where it stands so far. A guarded one ends only where it is whole at one of

@@ -31,7 +31,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Logits:
+class SpanLogits:
     """What the network says of one pair."""
 
     start: NDArray[numpy.float32]  # (tokens,)
@@ -49,26 +49,26 @@ class DrQASession:
         self._workers: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
-    def read(self, pairs: Sequence[Pair]) -> list[Logits]:
+    def read(self, pairs: Sequence[Pair]) -> list[SpanLogits]:
         """The logits of each pair, in their order; a passage or a question without words has none."""
         return list(self._pool().map(self._read_one, pairs)) if pairs else []
 
-    def _read_one(self, pair: Pair) -> Logits:
+    def _read_one(self, pair: Pair) -> SpanLogits:
         import numpy
 
         if not pair.question or not pair.passage:
             nothing = numpy.full(len(pair.passage), -numpy.inf, numpy.float32)
-            return Logits(nothing, nothing)
+            return SpanLogits(nothing, nothing)
         session, vectors = self._loaded()
-        given = {
+        inputs = {  # by the names of the graph: `asked` and `told` are lengths
             "question": vectors.of(pair.question)[None],
             "asked": numpy.array([len(pair.question)], numpy.int32),
             "passage": vectors.of(pair.passage)[None],
             "told": numpy.array([len(pair.passage)], numpy.int32),
             "features": pair.features[None],
         }
-        start, end = session.run(["start", "end"], given)
-        return Logits(start[0], end[0])
+        start, end = session.run(["start", "end"], inputs)
+        return SpanLogits(start[0], end[0])
 
     def _loaded(self) -> tuple[InferenceSession, WordVectors]:
         with self._lock:
@@ -113,13 +113,13 @@ class WordVectors:
         if len(self._known) > _MOST_WORDS:
             self._known = {}  # threads that still look something up keep the old one
         known = self._known
-        found = numpy.empty((len(words), self._width), numpy.float32)
+        vectors = numpy.empty((len(words), self._width), numpy.float32)
         for place, word in enumerate(words):
             vector = known.get(word)
             if vector is None:
                 vector = known[word] = self._vector(word)
-            found[place] = vector
-        return found
+            vectors[place] = vector
+        return vectors
 
     def _vector(self, word: str) -> NDArray[numpy.float32]:
         import numpy

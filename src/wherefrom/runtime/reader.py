@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
 
-_REMEMBERED = 1024  # pairs, about 4 kB each; always at least those of the last call, which the next stages ask for
+_REMEMBERED = 1024  # pairs, about 4 kB each; always at least those of the last call, which the next stages need
 MOST_TITLE = 24
 _LEAST_PASSAGE = 32  # tokens that a window leaves for the passage, whatever the question's length
 
@@ -28,7 +28,7 @@ _Key = tuple[str, str, str]  # question, title, text
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PassageReading:
     """What the network says of one question and one passage.
 
     `spans[t]` are the characters of the passage's token t; `start` and `end` its logits. `relevance` and `no_answer`
@@ -67,14 +67,14 @@ class ReaderSession:
         self._threads = threads
         self._session: InferenceSession | None = None
         self._workers: ThreadPoolExecutor | None = None
-        self._remembered: OrderedDict[_Key, Reading] = OrderedDict()
+        self._remembered: OrderedDict[_Key, PassageReading] = OrderedDict()
         self._lock = threading.Lock()
 
-    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[Reading]]:
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[PassageReading]]:
         """For every question a reading of each of its passages, in their order."""
         keys = [
-            [(question, passage.title, passage.text) for passage in found]
-            for question, found in zip(questions, passages, strict=True)
+            [(question, passage.title, passage.text) for passage in question_passages]
+            for question, question_passages in zip(questions, passages, strict=True)
         ]
         wanted = dict.fromkeys(key for row in keys for key in row)
         known = self._recalled(wanted)
@@ -84,20 +84,20 @@ class ReaderSession:
         known |= fresh
         return [[known[key] for key in row] for row in keys]
 
-    def _recalled(self, keys: Iterable[_Key]) -> dict[_Key, Reading]:
+    def _recalled(self, keys: Iterable[_Key]) -> dict[_Key, PassageReading]:
         with self._lock:
             known = {key: self._remembered[key] for key in keys if key in self._remembered}
             for key in known:
                 self._remembered.move_to_end(key)
         return known
 
-    def _remember(self, readings: Mapping[_Key, Reading]) -> None:
+    def _remember(self, readings: Mapping[_Key, PassageReading]) -> None:
         with self._lock:
             self._remembered.update(readings)
             while len(self._remembered) > max(_REMEMBERED, len(readings)):
                 self._remembered.popitem(last=False)
 
-    def _pass(self, pairs: Sequence[_Key]) -> list[Reading]:
+    def _pass(self, pairs: Sequence[_Key]) -> list[PassageReading]:
         import numpy
 
         if not pairs:
@@ -106,8 +106,8 @@ class ReaderSession:
         windows: list[_Window] = []
         for number, pair in enumerate(pairs):
             offsets.append(self._windows(number, *pair, windows))
-        start = [numpy.full(len(found), -numpy.inf, numpy.float32) for found in offsets]
-        end = [numpy.full(len(found), -numpy.inf, numpy.float32) for found in offsets]
+        start = [numpy.full(len(spans), -numpy.inf, numpy.float32) for spans in offsets]
+        end = [numpy.full(len(spans), -numpy.inf, numpy.float32) for spans in offsets]
         relevance = numpy.full(len(pairs), -numpy.inf, numpy.float32)
         no_answer = numpy.zeros(len(pairs), numpy.float32)
         batches = _batches(windows, self.batch_tokens)
@@ -121,46 +121,46 @@ class ReaderSession:
                     relevance[window.pair] = outputs["relevance"][row]
                     no_answer[window.pair] = outputs["no_answer"][row]
         return [
-            Reading(
+            PassageReading(
                 float(relevance[number]),
                 float(no_answer[number]),
-                numpy.array(found, numpy.int32).reshape(
+                numpy.array(spans, numpy.int32).reshape(
                     -1, 2
                 ),  # pairs of Python numbers would take twenty times as much
                 start[number],
                 end[number],
             )
-            for number, found in enumerate(offsets)
+            for number, spans in enumerate(offsets)
         ]
 
     def _windows(
         self, number: int, question: str, title: str, text: str, windows: list[_Window]
     ) -> list[tuple[int, int]]:
-        """Cut a pair into windows; gives the characters of the passage's tokens."""
+        """Cut a pair into windows; returns the characters of the passage's tokens."""
         tokenizer, settings = self.weights.tokenizer, self.weights.settings
         longest = int(settings["max_tokens"])
         classify, separate = int(settings["classify"]), int(settings["separate"])
-        asked = tokenizer.encode(question, add_special_tokens=False).ids
-        asked = asked[: min(int(settings["max_question"]), longest - _LEAST_PASSAGE - MOST_TITLE - 4)]
-        named = tokenizer.encode(title, add_special_tokens=False).ids[:MOST_TITLE] if title else []
-        head = [classify, *asked, separate, *named, *([separate] if named else [])]
-        told = tokenizer.encode(text, add_special_tokens=False)
+        question_ids = tokenizer.encode(question, add_special_tokens=False).ids
+        question_ids = question_ids[: min(int(settings["max_question"]), longest - _LEAST_PASSAGE - MOST_TITLE - 4)]
+        title_ids = tokenizer.encode(title, add_special_tokens=False).ids[:MOST_TITLE] if title else []
+        head = [classify, *question_ids, separate, *title_ids, *([separate] if title_ids else [])]
+        passage = tokenizer.encode(text, add_special_tokens=False)
         room = longest - len(head) - 1
         begin = 0
         while True:
-            piece = told.ids[begin : begin + room]
+            piece = passage.ids[begin : begin + room]
             windows.append(_Window(number, [*head, *piece, separate], len(head), begin, len(piece)))
-            if begin + room >= len(told.ids):
+            if begin + room >= len(passage.ids):
                 break
             begin += max(room - int(settings["window_overlap"]), 1)
-        return list(told.offsets)
+        return list(passage.offsets)
 
     def _run(self, batch: Sequence[_Window]) -> dict[str, NDArray[numpy.float32]]:
         session = self._loaded()
-        given = self._inputs(batch)
+        inputs = self._inputs(batch)
         names = [output.name for output in session.get_outputs()]
-        found = session.run(names, {name: given[name] for name in (i.name for i in session.get_inputs())})
-        return dict(zip(names, found, strict=True))
+        outputs = session.run(names, {name: inputs[name] for name in (i.name for i in session.get_inputs())})
+        return dict(zip(names, outputs, strict=True))
 
     def _inputs(self, batch: Sequence[_Window]) -> dict[str, NDArray[numpy.generic]]:
         """What the network is given, padded on the right: each (windows, length)."""

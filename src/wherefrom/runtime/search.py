@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from wherefrom.errors import SettingsError
-from wherefrom.runtime.copying import Places, Under, Vocabulary, allowed
+from wherefrom.runtime.copying import CopyPlaces, Under, Vocabulary, allowed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenAnswer:
     """An answer, without style and [end]."""
 
     tokens: tuple[Copied, ...]
@@ -87,13 +87,15 @@ class _Row:
 class Search:
     """The beginnings of one question's answers."""
 
-    def __init__(self, places: Places, vocabulary: Vocabulary, end: int, settings: SearchSettings) -> None:
+    def __init__(self, places: CopyPlaces, vocabulary: Vocabulary, end: int, settings: SearchSettings) -> None:
         self._places, self._vocabulary, self._end, self._settings = places, vocabulary, end, settings
 
-    def run(self, step: Step, style: int, written: Callable[[Written], None] | None = None) -> list[Written]:
+    def run(
+        self, step: Step, style: int, written: Callable[[WrittenAnswer], None] | None = None
+    ) -> list[WrittenAnswer]:
         """The best answers, likeliest first. Ties go to the earlier beginning and the lower token.
 
-        `written` is told the answer so far after each step of a search with a beam of one.
+        `written` is called with the answer so far after each step of a search with a beam of one.
         """
         rows = [_Row(under=(Under(numpy.zeros(len(self._places), bool)),))]
         tokens = numpy.array([style], numpy.int64)
@@ -105,26 +107,26 @@ class Search:
                 break
             tokens = numpy.array([self._end if row.ended else row.tokens[-1] for row in rows], numpy.int64)
             if written is not None and self._settings.beam == 1:
-                written(self._told(rows[0]))
-        return [self._told(row) for row in sorted(rows, key=lambda row: -row.score)]
+                written(self._answer(rows[0]))
+        return [self._answer(row) for row in sorted(rows, key=lambda row: -row.score)]
 
     def _advanced(
         self, rows: Sequence[_Row], vocabulary: Floats, copied: Floats
     ) -> tuple[list[_Row], NDArray[numpy.int64]]:
         """The best continuations, and which row each continues."""
-        found: list[tuple[float, int, int]] = []  # mean log-likelihood, negative; row; token
+        continuations: list[tuple[float, int, int]] = []  # mean log-likelihood, negative; row; token
         admitted: list[_Admitted | None] = []
         for number, row in enumerate(rows):
             if row.ended:
                 admitted.append(None)
-                found.append((-row.score, number, self._end))
+                continuations.append((-row.score, number, self._end))
                 continue
             here = self._admitted(row, vocabulary[number], copied[number])
             admitted.append(here)
             for token in _best(here.probability, self._settings.beam):
                 total = row.total + math.log(here.probability[token])
-                found.append((-total / (len(row.tokens) + 1), number, token))
-        chosen = sorted(found)[: self._settings.beam]
+                continuations.append((-total / (len(row.tokens) + 1), number, token))
+        chosen = sorted(continuations)[: self._settings.beam]
         grown = [self._grown(rows[number], admitted[number], token) for _, number, token in chosen]
         return grown, numpy.array([number for _, number, _ in chosen], numpy.int64)
 
@@ -187,9 +189,9 @@ class Search:
         """The share of each place's characters, which may be those of another place too."""
         return summed(self._places.same, shares, len(self._places))[self._places.same]
 
-    def _told(self, row: _Row) -> Written:
+    def _answer(self, row: _Row) -> WrittenAnswer:
         """Each token with the place it came from: a word that goes on was copied from one place to the next."""
-        told: list[Copied] = []
+        tokens: list[Copied] = []
         after: int | None = None
         for number in reversed(range(len(row.tokens))):
             shares, under = row.places[number], row.under[number + 1]
@@ -201,10 +203,10 @@ class Search:
                 from_vocabulary = not under.guarded and row.vocabulary[number] >= shares.sum()
                 place = None if from_vocabulary else self._likeliest(shares, at if at.any() else under.at)
             share = row.vocabulary[number] if place is None else float(self._of_characters(shares)[place])
-            told.append(Copied(row.tokens[number], place, min(share, 1.0)))
+            tokens.append(Copied(row.tokens[number], place, min(share, 1.0)))
             after = place
-        return Written(
-            tuple(reversed(told)),
+        return WrittenAnswer(
+            tuple(reversed(tokens)),
             row.score,
             row.ended,
             numpy.array(row.vocabulary, numpy.float32),
@@ -216,10 +218,10 @@ class Search:
         return numpy.array(rows, numpy.float32).reshape(len(rows), len(self._places))
 
 
-def chosen(answers: Sequence[Written], answerable: float, settings: SearchSettings) -> list[Written]:
-    """All answers, that to be told first in front: the likeliest, or the longest good one (PREAST-QA 5.3).
+def chosen(answers: Sequence[WrittenAnswer], answerable: float, settings: SearchSettings) -> list[WrittenAnswer]:
+    """All answers, the preferred one first: the likeliest, or the longest good one (PREAST-QA 5.3).
 
-    Where P(a) is high enough, the longest within a margin of the likeliest is told. Answers that were cut come last.
+    Where P(a) is high enough, the longest within a margin of the likeliest is preferred. Cut answers come last.
     """
     whole = [answer for answer in answers if answer.ended] or list(answers)
     best = max(whole, key=lambda answer: answer.score)

@@ -29,7 +29,7 @@ class WeightsError(WherefromError):
 
 
 class Weights:
-    """A model's folder: its graphs, tables, tokenizer.json, settings.toml, provenance.json; read when asked for."""
+    """A model's folder: its graphs, tables, tokenizer.json, settings.toml, provenance.json; read when needed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -61,10 +61,10 @@ class Weights:
         import numpy
 
         try:
-            found: NDArray[Any] = numpy.load(file, mmap_mode="r", allow_pickle=False)
+            table: NDArray[Any] = numpy.load(file, mmap_mode="r", allow_pickle=False)
         except (ValueError, OSError, EOFError) as error:
             raise self._broken(name, error) from error
-        return found
+        return table
 
     @cached_property
     def tokenizer(self) -> Tokenizer:

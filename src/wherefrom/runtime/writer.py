@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Encoding
 
-    from wherefrom.runtime.copying import Places, Text, Vocabulary
-    from wherefrom.runtime.search import SearchSettings, Written
+    from wherefrom.runtime.copying import CopyPlaces, Text, Vocabulary
+    from wherefrom.runtime.search import SearchSettings, WrittenAnswer
 
     Floats = NDArray[numpy.float32]
 
-_REMEMBERED = 64  # readings, about 300 kB each; always at least those of the last call, which the next stages ask for
+_REMEMBERED = 64  # readings, about 300 kB each; always at least those of the last call, which the next stages need
 _MOST_SHORT = 64  # tokens of a short answer
 _LEAST_PASSAGE = 32  # tokens that are left for the passage, whatever the question's length
 
 
 @dataclass(frozen=True, slots=True)
 class Short:
-    """A short answer to be told: characters of one of the passages."""
+    """The short answer that a sentence is to hold: characters of one of the passages."""
 
     passage: int
     start: int
@@ -44,7 +44,7 @@ class Short:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WritingTask:
     """What an answer is written from."""
 
     question: str
@@ -53,7 +53,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class WriterJudgement:
     """What the network says of a question and its passages."""
 
     relevance: tuple[float, ...]  # beta of each passage, from 0 to 1
@@ -61,11 +61,11 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """What was written for one task, that to be told first in front; a token's place is one of `places`."""
+class WrittenAnswers:
+    """The answers written for one task, the preferred one first; a token's place is one of `places`."""
 
-    written: tuple[Written, ...]
-    places: Places
+    written: tuple[WrittenAnswer, ...]
+    places: CopyPlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Sequence:
     """`[CLS] question [SEP] title [SEP] passage [SEP]`, or the same with a short answer and no title."""
 
     tokens: tuple[int, ...]
-    asked: int  # tokens of the question
+    question_length: int  # tokens of the question
     first: int  # where the part to copy begins
     offsets: tuple[tuple[int, int], ...]  # characters of that part's tokens
 
@@ -85,8 +85,8 @@ class _Sequence:
 class WriterSession:
     """Reads in small batches of similar length, one thread each, and writes each question's answer in a thread.
 
-    Questions are written for one by one, not as rows of one batch: what they look at differs in length, so that rows
-    would mostly share padding; and an answer alone is the very same as beside others.
+    Answers are written one by one, not as rows of one batch: what they look at differs in length, so that rows would
+    mostly share padding; and an answer alone is the very same as beside others.
     """
 
     batch_tokens = 256  # padding included, as the reader's
@@ -109,129 +109,131 @@ class WriterSession:
 
     # Judging
 
-    def judge(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[Judged]:
+    def judge(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[WriterJudgement]:
         """How relevant each passage is, and the chance that they answer the question."""
         pairs = [
-            [self._pair(question, passage, 0) for passage in found]
-            for question, found in zip(questions, passages, strict=True)
+            [self._pair(question, passage, 0) for passage in question_passages]
+            for question, question_passages in zip(questions, passages, strict=True)
         ]
         states = self._read(pair for row in pairs for pair in row)
         return [self._judged([states[pair] for pair in row])[0] for row in pairs]
 
-    def _judged(self, read: Sequence[Floats]) -> tuple[Judged, Floats]:
+    def _judged(self, read: Sequence[Floats]) -> tuple[WriterJudgement, Floats]:
         """The judgement, and log beta of each passage."""
         import numpy
 
         if not read:
-            return Judged((), 0.0), numpy.zeros(0, numpy.float32)
+            return WriterJudgement((), 0.0), numpy.zeros(0, numpy.float32)
         first = numpy.stack([states[0] for states in read])[None]  # (1, K, width)
-        given = {"first": first, "real": numpy.ones(first.shape[:2], bool)}
-        _, log_beta, answerable = self._session("judge").run(None, given)
+        inputs = {"first": first, "real": numpy.ones(first.shape[:2], bool)}
+        _, log_beta, answerable = self._session("judge").run(None, inputs)
         chance = 1.0 / (1.0 + numpy.exp(-float(answerable[0])))
-        return Judged(tuple(numpy.exp(log_beta[0]).tolist()), float(chance)), log_beta[0]
+        return WriterJudgement(tuple(numpy.exp(log_beta[0]).tolist()), float(chance)), log_beta[0]
 
     # Writing
 
     def write(
         self,
-        tasks: Sequence[Task],
+        tasks: Sequence[WritingTask],
         style: str,
         settings: SearchSettings,
-        heard: Callable[[int, Written, Places], None] | None = None,
-    ) -> list[Answers]:
-        """Several answers a task, `settings.beam` at most. With a beam of one, `heard` is told after every token."""
+        on_token: Callable[[int, WrittenAnswer, CopyPlaces], None] | None = None,
+    ) -> list[WrittenAnswers]:
+        """Several answers a task, `settings.beam` at most. With a beam of one, `on_token` hears of each token."""
         if style not in self.styles:
             raise SettingsError(f"{style} is not a style of this writer; it knows {', '.join(self.styles)}")
         first = int(self.weights.settings[style])
         sequences = [self._sequences(task) for task in tasks]
         states = self._read(sequence for row in sequences for sequence in row)
 
-        def one(number: int) -> Answers:
-            tell = None if heard is None else partial(heard, number)
-            return self._write_one(tasks[number], sequences[number], states, first, settings, tell)
+        def one(number: int) -> WrittenAnswers:
+            report = None if on_token is None else partial(on_token, number)
+            return self._write_one(tasks[number], sequences[number], states, first, settings, report)
 
         return list(self._pool().map(one, range(len(tasks))))
 
     def _write_one(
         self,
-        task: Task,
+        task: WritingTask,
         sequences: Sequence[_Sequence],
         states: Mapping[_Sequence, Floats],
         style: int,
         settings: SearchSettings,
-        heard: Callable[[Written, Places], None] | None,
-    ) -> Answers:
+        on_token: Callable[[WrittenAnswer, CopyPlaces], None] | None,
+    ) -> WrittenAnswers:
         from wherefrom.runtime.copying import places_of
         from wherefrom.runtime.search import Search, chosen
 
-        told, *pairs = sequences
+        short, *pairs = sequences
         judged, log_beta = self._judged([states[pair] for pair in pairs])
-        places = places_of(self._texts(task, told, pairs), self._forbidden)
-        sources = self._sources(told, pairs, states, log_beta)
-        tell = None if heard is None else lambda written: heard(written, places)
+        places = places_of(self._texts(task, short, pairs), self._forbidden)
+        sources = self._sources(short, pairs, states, log_beta)
+        report = None if on_token is None else lambda written: on_token(written, places)
         settings = replace(settings, max_tokens=min(settings.max_tokens, int(self.weights.settings["max_written"])))
         search = Search(places, self._vocabulary, int(self.weights.settings["end"]), settings)
-        found = search.run(_Decoder(self, sources).step, style, tell)
-        return Answers(tuple(chosen(found, judged.answerable, settings)), places)
+        answers = search.run(_Decoder(self, sources).step, style, report)
+        return WrittenAnswers(tuple(chosen(answers, judged.answerable, settings)), places)
 
     def _sources(
-        self, told: _Sequence, pairs: Sequence[_Sequence], states: Mapping[_Sequence, Floats], log_beta: Floats
+        self, short: _Sequence, pairs: Sequence[_Sequence], states: Mapping[_Sequence, Floats], log_beta: Floats
     ) -> list[_Source]:
         """What the decoder looks at: the places that can be copied, and nothing else."""
         import numpy
 
         read = [states[pair] for pair in pairs]
-        asked = pairs[0].asked if pairs else 0
+        question_length = pairs[0].question_length if pairs else 0
         share = numpy.exp(log_beta - log_beta.max()) if pairs else log_beta
         share = (share / share.sum()).astype(numpy.float32)
         nothing = numpy.zeros((0, int(self.weights.settings["width"])), numpy.float32)
-        found = {
+        states_of = {
             # The question has states beside every passage; they count as much as the passage does.
-            "question": numpy.einsum("k,kjd->jd", share, numpy.stack([r[1 : asked + 1] for r in read]))
+            "question": numpy.einsum("k,kjd->jd", share, numpy.stack([r[1 : question_length + 1] for r in read]))
             if pairs
             else nothing,
-            "answer": states[told][told.copied],
+            "answer": states[short][short.copied],
             "passages": numpy.concatenate([nothing, *(states[pair][pair.copied] for pair in pairs)]),
         }
         weight = numpy.repeat(log_beta, [len(pair.offsets) for pair in pairs]) if pairs else log_beta
-        empty = states[told][:1]
+        empty = states[short][:1]
         return [
-            _Source(name, found[name], weight if name == "passages" else None, empty)
+            _Source(name, states_of[name], weight if name == "passages" else None, empty)
             for name in self.weights.settings["sources"]
         ]
 
-    def _texts(self, task: Task, told: _Sequence, pairs: Sequence[_Sequence]) -> list[Text]:
+    def _texts(self, task: WritingTask, short_sequence: _Sequence, pairs: Sequence[_Sequence]) -> list[Text]:
         """The sources' texts, in the order of their places."""
         from wherefrom.runtime.copying import ANSWER, PASSAGE, QUESTION, Text
 
-        asked = self._encoded(task.question)
-        count = pairs[0].asked if pairs else 0
-        texts = [Text(QUESTION, -1, task.question, asked.ids[:count], asked.offsets[:count])]
+        question = self._encoded(task.question)
+        count = pairs[0].question_length if pairs else 0
+        texts = [Text(QUESTION, -1, task.question, question.ids[:count], question.offsets[:count])]
         if task.short is not None and "answer" in self.weights.settings["sources"]:
             short = task.short
             text = task.passages[short.passage].text
             # Only its own characters: of a word that the answer has a part of, that part is whole.
             shown = " " * short.start + text[short.start : short.end]
-            texts.append(Text(ANSWER, short.passage, shown, told.tokens[told.copied], told.offsets))
+            texts.append(
+                Text(ANSWER, short.passage, shown, short_sequence.tokens[short_sequence.copied], short_sequence.offsets)
+            )
         for number, (passage, pair) in enumerate(zip(task.passages, pairs, strict=True)):
             texts.append(Text(PASSAGE, number, passage.text, pair.tokens[pair.copied], pair.offsets))
         return texts
 
     # Sequences
 
-    def _sequences(self, task: Task) -> list[_Sequence]:
+    def _sequences(self, task: WritingTask) -> list[_Sequence]:
         """The short answer's, then those of the passages."""
         at = {task.short.passage: task.short.start} if task.short is not None else {}
         pairs = [self._pair(task.question, passage, at.get(number, 0)) for number, passage in enumerate(task.passages)]
-        return [self._told(task), *pairs]
+        return [self._short_sequence(task), *pairs]
 
     def _pair(self, question: str, passage: Passage, around: int) -> _Sequence:
         """Question, title and passage; of a long passage the part around a character."""
         settings = self.weights.settings
         separate = int(settings["separate"])
-        asked = self._asked(question)
-        named = self._encoded(passage.title).ids[: int(settings["max_title"])] if passage.title else []
-        head = [int(settings["classify"]), *asked, separate, *named, *([separate] if named else [])]
+        question_ids = self._question_ids(question)
+        title_ids = self._encoded(passage.title).ids[: int(settings["max_title"])] if passage.title else []
+        head = [int(settings["classify"]), *question_ids, separate, *title_ids, *([separate] if title_ids else [])]
         encoded = self._encoded(passage.text)
         room = int(settings["max_tokens"]) - len(head) - 1
         begin = 0
@@ -239,15 +241,15 @@ class WriterSession:
             before = sum(end <= around for _, end in encoded.offsets)
             begin = max(0, min(before - room // 2, more))
         ids, offsets = encoded.ids[begin : begin + room], encoded.offsets[begin : begin + room]
-        return _Sequence((*head, *ids, separate), len(asked), len(head), tuple(offsets))
+        return _Sequence((*head, *ids, separate), len(question_ids), len(head), tuple(offsets))
 
-    def _told(self, task: Task) -> _Sequence:
+    def _short_sequence(self, task: WritingTask) -> _Sequence:
         """Question and short answer, whose tokens are the passage's; without one, the question alone."""
         settings = self.weights.settings
-        asked, separate = self._asked(task.question), int(settings["separate"])
-        head = (int(settings["classify"]), *asked, separate)
+        question_ids, separate = self._question_ids(task.question), int(settings["separate"])
+        head = (int(settings["classify"]), *question_ids, separate)
         if task.short is None:
-            return _Sequence(head, len(asked), len(head), ())
+            return _Sequence(head, len(question_ids), len(head), ())
         encoded = self._encoded(task.passages[task.short.passage].text)
         touched = [
             (token, span)
@@ -255,9 +257,9 @@ class WriterSession:
             if span[0] < task.short.end and span[1] > task.short.start
         ][:_MOST_SHORT]
         tokens = (*head, *(token for token, _ in touched), separate)
-        return _Sequence(tokens, len(asked), len(head), tuple(span for _, span in touched))
+        return _Sequence(tokens, len(question_ids), len(head), tuple(span for _, span in touched))
 
-    def _asked(self, question: str) -> list[int]:
+    def _question_ids(self, question: str) -> list[int]:
         settings = self.weights.settings
         room = int(settings["max_tokens"]) - _LEAST_PASSAGE - int(settings["max_title"]) - 4
         ids: list[int] = self._encoded(question).ids[: min(int(settings["max_question"]), room)]
@@ -299,9 +301,9 @@ class WriterSession:
         for row, sequence in enumerate(batch):
             tokens[row, : len(sequence.tokens)] = sequence.tokens
             mask[row, : len(sequence.tokens)] = True
-            types[row, sequence.asked + 2 : len(sequence.tokens)] = 1
-        given = {"words": self.words(tokens), "mask": mask, "types": types}
-        states: Floats = self._session("encode").run(None, given)[0]
+            types[row, sequence.question_length + 2 : len(sequence.tokens)] = 1
+        inputs = {"words": self.words(tokens), "mask": mask, "types": types}
+        states: Floats = self._session("encode").run(None, inputs)[0]
         return states
 
     # What is loaded when it is first needed
@@ -309,8 +311,8 @@ class WriterSession:
     def words(self, tokens: NDArray[numpy.int64]) -> Floats:
         """The vectors of these tokens: (..., width)."""
         rows, scale = self._table
-        found: Floats = rows[tokens] * scale[tokens]
-        return found
+        vectors: Floats = rows[tokens] * scale[tokens]
+        return vectors
 
     @cached_property
     def _table(self) -> tuple[NDArray[numpy.int8], Floats]:
@@ -386,15 +388,15 @@ class _Decoder:
         self._writer, self._sources = writer, sources
         self._session = writer._session("step")
         begin = writer._session("begin")
-        given = {name: value for source in sources for name, value in source.inputs().items()}
+        inputs = {name: value for source in sources for name, value in source.inputs().items()}
         names = [output.name for output in begin.get_outputs()]
-        begun = begin.run(names, {name: given[name] for name in (i.name for i in begin.get_inputs())})
-        self._given = given | dict(zip(names, begun, strict=True))
+        begun = begin.run(names, {name: inputs[name] for name in (i.name for i in begin.get_inputs())})
+        self._inputs = inputs | dict(zip(names, begun, strict=True))
         settings = writer.weights.settings
         heads = int(settings["heads"])
         shape = (int(settings["decoder_layers"]), 1, heads, 0, int(settings["width"]) // heads)
         self._own = (numpy.zeros(shape, numpy.float32), numpy.zeros(shape, numpy.float32))
-        self._by_rows = {1: self._given}
+        self._by_rows = {1: self._inputs}
 
     def step(self, tokens: NDArray[numpy.int64], parents: NDArray[numpy.int64] | None) -> tuple[Floats, Floats]:
         """See `search.Step`."""
@@ -404,13 +406,13 @@ class _Decoder:
             self._own = (self._own[0][:, parents], self._own[1][:, parents])
         rows = len(tokens)
         if rows not in self._by_rows:
-            self._by_rows[rows] = {name: numpy.repeat(value, rows, axis=0) for name, value in self._given.items()}
-        given = self._by_rows[rows] | {
+            self._by_rows[rows] = {name: numpy.repeat(value, rows, axis=0) for name, value in self._inputs.items()}
+        inputs = self._by_rows[rows] | {
             "word": self._writer.words(tokens[:, None]),
             "own_keys": self._own[0],
             "own_values": self._own[1],
         }
-        vocabulary, *copied, keys, values = self._session.run(None, given)
+        vocabulary, *copied, keys, values = self._session.run(None, inputs)
         self._own = (keys, values)
         real = [part for source, part in zip(self._sources, copied, strict=True) if len(source.states)]
         return vocabulary, numpy.concatenate(real or [vocabulary[:, :0]], axis=1)

@@ -16,16 +16,16 @@ from wherefrom import __version__
 from wherefrom.config import ServerSettings
 from wherefrom.library import Library
 from wherefrom.pipeline import Pipeline
-from wherefrom.server import asking, documents, problems, shapes
+from wherefrom.server import documents, problems, questions, shapes
 from wherefrom.server.guard import Guard, is_loopback
-from wherefrom.server.house import House
 from wherefrom.server.metrics import CONTENT_TYPE
-from wherefrom.server.problems import Problem
+from wherefrom.server.problems import HTTPProblem
+from wherefrom.server.state import ServerState
 from wherefrom.store.feedback import Feedback
 from wherefrom.types import STYLES
 
 PAGE = Path(__file__).parent / "page"
-# Told here, not guessed by the machine: its table of types may be anything.
+# Written here, not guessed by the machine: its table of types may be anything.
 _MEDIA = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -47,25 +47,25 @@ def create_app(
 ) -> FastAPI:
     """An app that answers from `library`, by its own pipeline unless another is given."""
     settings = settings or library.settings().server
-    house = House(library, settings, pipeline)
+    state = ServerState(library, settings, pipeline)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        house.start()
+        state.start()
         yield
-        await house.stop()
+        await state.stop()
 
     app = _bare(lifespan)
-    app.state.house = house
+    app.state.server = state
     app.state.style = library.settings().write.style
     files = _serve_page(app, page)
     problems.install(app, settings.log_texts)
-    app.add_middleware(Guard, settings=settings, keys=house.keys, rates=house.rates, metrics=house.metrics, page=files)
+    app.add_middleware(Guard, settings=settings, keys=state.keys, rates=state.rates, metrics=state.metrics, page=files)
     return app
 
 
 def openapi() -> dict[str, Any]:
-    """What the server takes and gives, as /openapi.json tells it; needs no library."""
+    """What the server takes and gives, as /openapi.json says it; needs no library."""
     return _openapi(_bare(None))
 
 
@@ -80,7 +80,7 @@ def _bare(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | Non
         redoc_url=None,
         redirect_slashes=False,
     )
-    parts = (asking.router, documents.router, router)
+    parts = (questions.router, documents.router, router)
     for part in parts:
         app.include_router(part)
     app.state.routes = [route for part in parts for route in part.routes]  # FastAPI hides those it has included
@@ -89,30 +89,30 @@ def _bare(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | Non
 
 
 @router.post("/feedback", summary="Say whether an answer was right", tags=["feedback"], status_code=201)
-async def give_feedback(given: shapes.FeedbackRequest, request: Request) -> shapes.FeedbackKept:
+async def give_feedback(body: shapes.FeedbackRequest, request: Request) -> shapes.FeedbackKept:
     """Kept in the library, with the passages as they are now: `wherefrom feedback export` makes examples of it."""
-    house: House = request.app.state.house
+    state: ServerState = request.app.state.server
     who: str = request.state.key
 
     def keep() -> int:
-        store = house.library
-        passages = store.passages(given.passages or given.evidence)
+        library = state.library
+        passages = library.passages(body.passages or body.evidence)
         known = {passage.id for passage in passages}
-        return store.add_feedback(
+        return library.add_feedback(
             Feedback(
-                question=given.question,
-                verdict=given.verdict,
-                answer=given.answer,
-                better=given.better,
-                style=given.style,
+                question=body.question,
+                verdict=body.verdict,
+                answer=body.answer,
+                better=body.better,
+                style=body.style,
                 passages=tuple(passages),
-                evidence=tuple(id for id in given.evidence if id in known),
+                evidence=tuple(id for id in body.evidence if id in known),
                 who=who,
                 given=datetime.now(UTC).isoformat(timespec="seconds"),
             )
         )
 
-    return shapes.FeedbackKept(number=await house.off_loop(keep))
+    return shapes.FeedbackKept(number=await state.off_loop(keep))
 
 
 @router.get("/health", summary="Whether the process lives", tags=["running it"])
@@ -123,19 +123,19 @@ async def health() -> shapes.Alive:
 @router.get("/ready", summary="Whether it can answer", tags=["running it"])
 async def ready(request: Request) -> shapes.Ready:
     """The networks are loaded, the library can be read, and the threads live."""
-    house: House = request.app.state.house
-    if trouble := house.engine.trouble:
-        raise Problem(503, "not-ready", f"the library cannot answer yet: {trouble}")
-    if not (house.engine.warm and house.engine.alive and house.workshop.alive):
-        raise Problem(
+    state: ServerState = request.app.state.server
+    if trouble := state.engine.trouble:
+        raise HTTPProblem(503, "not-ready", f"the library cannot answer yet: {trouble}")
+    if not (state.engine.warm and state.engine.alive and state.worker.alive):
+        raise HTTPProblem(
             503, "not-ready", "the server is starting, or ending; ask again in a moment", {"Retry-After": "1"}
         )
-    documents_in_all, passages = await house.off_loop(house.library.counts)
-    settings = house.library.settings()
+    documents_in_all, passages = await state.off_loop(state.library.counts)
+    settings = state.library.settings()
     return shapes.Ready(
         documents=documents_in_all,
         passages=passages,
-        keys_needed=not is_loopback(house.settings.host) or house.keys.needed(),
+        keys_needed=not is_loopback(state.settings.host) or state.keys.needed(),
         styles=list(STYLES),
         style=settings.write.style,
         min_chance=settings.judge.min_chance,
@@ -150,13 +150,13 @@ async def ready(request: Request) -> shapes.Ready:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(request: Request) -> Response:
-    house: House = request.app.state.house
-    jobs = await house.off_loop(house.jobs.waiting)
-    return Response(house.metrics.text(house.engine.under_way, jobs), headers={"Content-Type": CONTENT_TYPE})
+    state: ServerState = request.app.state.server
+    jobs = await state.off_loop(state.jobs.waiting)
+    return Response(state.metrics.text(state.engine.under_way, jobs), headers={"Content-Type": CONTENT_TYPE})
 
 
 def _serve_page(app: FastAPI, folder: Path) -> frozenset[str]:
-    """A route for each file of the page, and the paths: nothing else of the disk can be asked for."""
+    """Add a route for each file of the page, and return the paths: no other file of the disk can be requested."""
     paths = set()
     for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in _MEDIA):
         path = "/" + file.relative_to(folder).as_posix()
@@ -212,14 +212,15 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     }
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
-            _tell_problems(operation, path, method)
+            _add_problems(operation, path, method)
             if path not in ("/health", "/ready"):
                 operation["security"] = [{}, {"key": []}]
     app.openapi_schema = schema
     return schema
 
 
-def _tell_problems(operation: dict[str, Any], path: str, method: str) -> None:
+def _add_problems(operation: dict[str, Any], path: str, method: str) -> None:
+    """The problem documents that an operation may answer with."""
     statuses = set(_FOR_ALL)
     if method == "post":
         statuses |= set(_FOR_BODIES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
@@ -12,9 +13,9 @@ from starlette.datastructures import FormData, UploadFile
 
 from wherefrom.errors import LibraryError, NotFound
 from wherefrom.server import shapes
-from wherefrom.server.house import House
 from wherefrom.server.jobs import Job, new_id
-from wherefrom.server.problems import Problem
+from wherefrom.server.problems import HTTPProblem
+from wherefrom.server.state import ServerState
 from wherefrom.server.uploads import Refused, check_kind, document_name, keep
 
 router = APIRouter()
@@ -54,23 +55,14 @@ async def list_documents(
     after: Annotated[str, Query(max_length=1000, description="Those behind this id.")] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> shapes.DocumentList:
-    house: House = request.app.state.house
-    found, (documents, passages) = await house.off_loop(
-        lambda: (house.library.documents(after, limit + 1), house.library.counts())
+    state: ServerState = request.app.state.server
+    facts_from_here, (documents, passages) = await state.off_loop(
+        lambda: (state.library.documents(after, limit + 1), state.library.counts())
     )
-    page = [
-        shapes.DocumentFacts(
-            id=facts.id,
-            title=facts.title,
-            source=_file_name(facts.source),
-            passages=facts.passages,
-            characters=facts.characters,
-        )
-        for facts in found[:limit]
-    ]
+    page = [replace(facts, source=_file_name(facts.source)) for facts in facts_from_here[:limit]]
     return shapes.DocumentList(
         documents=page,
-        next=page[-1].id if len(found) > limit else None,
+        next=page[-1].id if len(facts_from_here) > limit else None,
         documents_in_all=documents,
         passages_in_all=passages,
     )
@@ -78,11 +70,11 @@ async def list_documents(
 
 @router.get("/documents/{id:path}", summary="A document and where its passages are", tags=["documents"])
 async def get_document(request: Request, id: str) -> shapes.WholeDocument:
-    house: House = request.app.state.house
+    state: ServerState = request.app.state.server
 
-    def found() -> shapes.WholeDocument:
-        document = house.library.document(id)
-        passages = house.library.passages_of(id)
+    def read() -> shapes.WholeDocument:
+        document = state.library.document(id)
+        passages = state.library.passages_of(id)
         return shapes.WholeDocument(
             id=document.id,
             title=document.title,
@@ -91,7 +83,7 @@ async def get_document(request: Request, id: str) -> shapes.WholeDocument:
             passages=[shapes.PassagePlace(id=each.id, start=each.start, end=each.end) for each in passages],
         )
 
-    return await house.off_loop(found)
+    return await state.off_loop(read)
 
 
 @router.post(
@@ -105,25 +97,25 @@ async def get_document(request: Request, id: str) -> shapes.WholeDocument:
 )
 async def send_documents(request: Request, wait: Wait = 0.0) -> JSONResponse:
     """All of them are taken or none: one with an impossible name, or of a kind that is not read, refuses the others."""
-    house: House = request.app.state.house
+    state: ServerState = request.app.state.server
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        raise Problem(415, "wrong-kind", "send files as multipart/form-data, in fields named files")
-    await _check_room(house)
+        raise HTTPProblem(415, "wrong-kind", "send files as multipart/form-data, in fields named files")
+    await _check_room(state)
     job_id = new_id()
-    async with request.form(max_files=house.settings.upload_files, max_fields=16) as form:
+    async with request.form(max_files=state.settings.upload_files, max_fields=16) as form:
         files = _files(form)
         names = [document_name(file.filename or "") for file in files]
         if len(set(names)) < len(names):
             raise Refused("two files have the same name; send them apart")
-        folder = house.place.uploads / job_id
+        folder = state.folder.uploads / job_id
         who: str = request.state.key
         try:
-            job = await house.off_loop(lambda: _taken(house, job_id, files, names, folder, who))
+            job = await state.off_loop(lambda: _taken(state, job_id, files, names, folder, who))
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-    house.workshop.notify()
-    return _answered(await house.finished(job, wait))
+    state.worker.notify()
+    return _answered(await state.finished(job, wait))
 
 
 @router.delete(
@@ -136,51 +128,51 @@ async def send_documents(request: Request, wait: Wait = 0.0) -> JSONResponse:
 )
 async def remove_document(request: Request, id: str, wait: Wait = 0.0) -> JSONResponse:
     """It goes when the uploads before it are done, so that what was sent first happens first."""
-    house: House = request.app.state.house
-    await _check_room(house)
+    state: ServerState = request.app.state.server
+    await _check_room(state)
     who: str = request.state.key
 
     def taken() -> Job:
-        house.library.document(id)  # says that there is none
-        return house.jobs.add("remove", [id], [], who)
+        state.library.document(id)  # says that there is none
+        return state.jobs.add("remove", [id], [], who)
 
-    job = await house.off_loop(taken)
-    house.workshop.notify()
-    return _answered(await house.finished(job, wait))
+    job = await state.off_loop(taken)
+    state.worker.notify()
+    return _answered(await state.finished(job, wait))
 
 
 @router.get("/jobs", summary="The newest jobs", tags=["jobs"])
 async def list_jobs(request: Request, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> shapes.JobList:
-    house: House = request.app.state.house
-    found = await house.off_loop(lambda: house.jobs.recent(limit))
-    return shapes.JobList(jobs=[_out(job) for job in found])
+    state: ServerState = request.app.state.server
+    jobs = await state.off_loop(lambda: state.jobs.recent(limit))
+    return shapes.JobList(jobs=[_out(job) for job in jobs])
 
 
 @router.get("/jobs/{id}", summary="How far a job is", tags=["jobs"])
 async def get_job(request: Request, id: str, wait: Wait = 0.0) -> shapes.JobOut:
-    house: House = request.app.state.house
-    job = await house.off_loop(lambda: house.jobs.get(id))
+    state: ServerState = request.app.state.server
+    job = await state.off_loop(lambda: state.jobs.get(id))
     if job is None:
         raise _no_job(id)
-    return _out(await house.finished(job, wait))
+    return _out(await state.finished(job, wait))
 
 
 @router.delete("/jobs/{id}", summary="Cancel a job", tags=["jobs"])
 async def cancel_job(request: Request, id: str, wait: Wait = 0.0) -> shapes.JobOut:
     """What is already in the library stays; a job that has finished is left as it is."""
-    house: House = request.app.state.house
-    job = await house.off_loop(lambda: house.jobs.cancel(id))
+    state: ServerState = request.app.state.server
+    job = await state.off_loop(lambda: state.jobs.cancel(id))
     if job is None:
         raise _no_job(id)
-    return _out(await house.finished(job, wait))
+    return _out(await state.finished(job, wait))
 
 
-async def _check_room(house: House) -> None:
-    if await house.off_loop(house.jobs.waiting) >= house.settings.jobs:
-        raise Problem(
+async def _check_room(state: ServerState) -> None:
+    if await state.off_loop(state.jobs.waiting) >= state.settings.jobs:
+        raise HTTPProblem(
             503,
             "too-many-jobs",
-            f"{house.settings.jobs} uploads and removals are waiting; send this when some are done",
+            f"{state.settings.jobs} uploads and removals are waiting; send this when some are done",
             {"Retry-After": "5"},
         )
 
@@ -188,11 +180,11 @@ async def _check_room(house: House) -> None:
 def _files(form: FormData) -> list[UploadFile]:
     files = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
     if not files:
-        raise Problem(422, "invalid", "there is no file in the request; send at least one in a field named files")
+        raise HTTPProblem(422, "invalid", "there is no file in the request; send at least one in a field named files")
     return files
 
 
-def _taken(house: House, job_id: str, files: list[UploadFile], names: list[str], folder: Path, who: str) -> Job:
+def _taken(state: ServerState, job_id: str, files: list[UploadFile], names: list[str], folder: Path, who: str) -> Job:
     """Keep the files where they are safe, look at what they are, and note the job: from then on they are ours."""
     paths = []
     for number, (file, name) in enumerate(zip(files, names, strict=True)):
@@ -202,7 +194,7 @@ def _taken(house: House, job_id: str, files: list[UploadFile], names: list[str],
             raise LibraryError(f"an upload cannot be kept in {folder.parent}: {error.strerror or error}") from error
         check_kind(path, name)
         paths.append(path)
-    return house.jobs.add("upload", names, paths, who, job_id)
+    return state.jobs.add("upload", names, paths, who, job_id)
 
 
 def _answered(job: Job) -> JSONResponse:

@@ -2,7 +2,7 @@
 
 Two threads, because finding passages takes a millisecond and reading them takes a hundred: the first finds, so that
 everybody sees hits at once; the second reads for as many as are waiting together, since a network reads eight
-questions in much less than eight times the time of one. What each step brings is told as it comes.
+questions in much less than eight times the time of one. What each step brings becomes an event at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TooSlow(WherefromError):
     """The answer was not ready in time."""
 
 
-# What is told of a question, in this order.
+# The events of a question, in this order.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class ChanceJudged:
 
 @dataclass(frozen=True, slots=True)
 class WordsWritten:
-    """The next words of the answer: all of them at once by a writer that quotes, one by one by one that writes.
+    """The next words of the answer: a writer that quotes sends all at once, one that writes sends them one by one.
 
-    Where the answer turns out not to keep to its sources another is told; the trace has it.
+    An answer that turns out not to keep to its sources is replaced by another; the trace has that one.
     """
 
     words: tuple[Word, ...]
@@ -79,7 +79,7 @@ Event = HitsFound | CandidatesRead | ChanceJudged | WordsWritten | Finished | Fa
 
 
 @dataclass(eq=False)
-class Asked:
+class PendingQuestion:
     """One question on its way; `wanted` turns False when nobody waits for it any more."""
 
     question: Question
@@ -87,17 +87,17 @@ class Asked:
     k: int | None
     min_chance: float | None
     only_search: bool
-    tell: Callable[[Event], None]
+    emit: Callable[[Event], None]
     trace: Trace = field(init=False)
     wanted: bool = True
-    heard: list[Word] = field(default_factory=list)  # words that were told while the answer was being written
+    streamed: list[Word] = field(default_factory=list)  # words that were sent while the answer was being written
 
     def __post_init__(self) -> None:
         self.trace = Trace(self.question)
 
-    def hear(self, words: tuple[Word, ...]) -> None:
-        self.heard += words
-        self.tell(WordsWritten(words))
+    def stream(self, words: tuple[Word, ...]) -> None:
+        self.streamed += words
+        self.emit(WordsWritten(words))
 
 
 class Engine:
@@ -109,16 +109,16 @@ class Engine:
         self._library = library
         self._settings = settings
         self._metrics = metrics
-        self._given = pipeline
-        self._under_way: set[Asked] = set()
+        self._own_pipeline = pipeline
+        self._under_way: set[PendingQuestion] = set()
         self.warm = False  # whether it has answered once, be it only to load the networks
         self.trouble = ""  # why it could not, in words
         wait = settings.wait_ms / 1000
-        self._finding = Lane("find", self._find, settings.queue, 0.0)
-        self._reading = Lane("read", self._answer, settings.batch, wait, first=self._warm_up)
+        self._finding = BatchThread("find", self._find, settings.queue, 0.0)
+        self._reading = BatchThread("read", self._answer, settings.batch, wait, first=self._warm_up)
 
     def start(self) -> None:
-        self._pipeline = self._given or self._library.pipeline()
+        self._pipeline = self._own_pipeline or self._library.pipeline()
         self._finding.start()
         self._reading.start()
 
@@ -138,7 +138,7 @@ class Engine:
     async def ask(
         self, text: str, style: Style, k: int | None = None, min_chance: float | None = None, only_search: bool = False
     ) -> AsyncGenerator[Event]:
-        """What is found out about a question, as it is found out; the last one is Finished.
+        """The events of a question, each as soon as its step is done; the last one is Finished.
 
         Raises QueueFull, TooSlow, or what went wrong. Closing it, or cancelling its task, drops the question.
         """
@@ -148,16 +148,16 @@ class Engine:
         events: asyncio.Queue[Event] = asyncio.Queue()
         begun = loop.time()
 
-        def tell(event: Event) -> None:
-            if asked.wanted:
+        def emit(event: Event) -> None:
+            if pending.wanted:
                 with suppress(RuntimeError):  # the loop has just been closed: nobody listens any more
                     loop.call_soon_threadsafe(events.put_nowait, event)
 
-        asked = Asked(Question("", text), style, k, min_chance, only_search, tell)
-        self._under_way.add(asked)
+        pending = PendingQuestion(Question("", text), style, k, min_chance, only_search, emit)
+        self._under_way.add(pending)
         outcome = "cancelled"
         try:
-            self._finding.put(asked)
+            self._finding.put(pending)
             while True:
                 left = begun + self._settings.seconds - loop.time()
                 try:
@@ -178,14 +178,14 @@ class Engine:
                 if isinstance(event, Finished):
                     return
         finally:
-            asked.wanted = False
-            self._under_way.discard(asked)
-            self._metrics.asked(outcome, loop.time() - begun)
+            pending.wanted = False
+            self._under_way.discard(pending)
+            self._metrics.question_ended(outcome, loop.time() - begun)
 
     # In the threads.
 
-    def _find(self, batch: Sequence[Asked]) -> None:
-        for k in dict.fromkeys(asked.k for asked in batch):
+    def _find(self, batch: Sequence[PendingQuestion]) -> None:
+        for k in dict.fromkeys(pending.k for pending in batch):
             pipeline = self._pipeline
             if k is not None:
                 pipeline = replace(pipeline, retriever=self._library.pipeline(k).retriever)
@@ -193,80 +193,82 @@ class Engine:
             def find(traces: Sequence[Trace], pipeline: Pipeline = pipeline) -> list[Trace]:
                 return pipeline.find_many([trace.question for trace in traces])
 
-            for asked in _step([asked for asked in batch if asked.k == k], find):
-                asked.tell(HitsFound("retrieve", asked.trace.hits))
-                self._reading.put(asked)
+            for pending in _step([pending for pending in batch if pending.k == k], find):
+                pending.emit(HitsFound("retrieve", pending.trace.hits))
+                self._reading.put(pending)
 
-    def _answer(self, batch: Sequence[Asked]) -> None:
+    def _answer(self, batch: Sequence[PendingQuestion]) -> None:
         self._metrics.batched(len(batch))
         pipeline = self._pipeline
         batch = _step(batch, pipeline.rank_many)
-        for asked in batch:
+        for pending in batch:
             if pipeline.ranker is not None:
-                asked.tell(HitsFound("rank", asked.trace.hits))
-            if asked.only_search:
-                asked.tell(Finished(asked.trace))
-        batch = _step([asked for asked in batch if not asked.only_search], pipeline.read_many)
-        for asked in batch:
-            asked.tell(CandidatesRead(asked.trace.candidates))
-        for style, min_chance in dict.fromkeys((asked.style, asked.min_chance) for asked in batch):
+                pending.emit(HitsFound("rank", pending.trace.hits))
+            if pending.only_search:
+                pending.emit(Finished(pending.trace))
+        batch = _step([pending for pending in batch if not pending.only_search], pipeline.read_many)
+        for pending in batch:
+            pending.emit(CandidatesRead(pending.trace.candidates))
+        for style, min_chance in dict.fromkeys((pending.style, pending.min_chance) for pending in batch):
             alike = [a for a in batch if (a.style, a.min_chance) == (style, min_chance)]
-            self._tell(pipeline, alike, style, pipeline.min_chance if min_chance is None else min_chance)
+            self._judge_and_write(pipeline, alike, style, pipeline.min_chance if min_chance is None else min_chance)
 
-    def _tell(self, pipeline: Pipeline, batch: Sequence[Asked], style: Style, needed: float) -> None:
-        """Judge and write; words are told as they are written."""
+    def _judge_and_write(
+        self, pipeline: Pipeline, batch: Sequence[PendingQuestion], style: Style, needed: float
+    ) -> None:
+        """Judge and write; words are sent as they are written."""
 
         def write(traces: Sequence[Trace]) -> list[Trace]:
-            asked_of = {id(asked.trace): asked for asked in batch}
-            asked = [asked_of[id(trace)] for trace in traces]
-            return pipeline.write_many(traces, style, needed, lambda number, words: asked[number].hear(words))
+            pending_by_trace = {id(pending.trace): pending for pending in batch}
+            written = [pending_by_trace[id(trace)] for trace in traces]
+            return pipeline.write_many(traces, style, needed, lambda number, words: written[number].stream(words))
 
         batch = _step(batch, lambda traces: pipeline.judge_many(traces, style))
-        for asked in batch:
-            assert asked.trace.answer is not None
-            chance = asked.trace.answer.chance
-            asked.tell(ChanceJudged(chance, chance < needed or not asked.trace.candidates, style))
-        for asked in _step(batch, write):
-            answer = asked.trace.answer
+        for pending in batch:
+            assert pending.trace.answer is not None
+            chance = pending.trace.answer.chance
+            pending.emit(ChanceJudged(chance, chance < needed or not pending.trace.candidates, style))
+        for pending in _step(batch, write):
+            answer = pending.trace.answer
             assert answer is not None
-            heard = len(asked.heard)
-            if answer.words[:heard] == tuple(asked.heard) and len(answer.words) > heard:
-                asked.tell(WordsWritten(answer.words[heard:]))
+            sent = len(pending.streamed)
+            if answer.words[:sent] == tuple(pending.streamed) and len(answer.words) > sent:
+                pending.emit(WordsWritten(answer.words[sent:]))
             self.warm, self.trouble = True, ""
-            asked.tell(Finished(asked.trace))
+            pending.emit(Finished(pending.trace))
 
     def _warm_up(self) -> None:
-        """Load the networks before the first question, on a text that something is surely found for."""
+        """Load the networks before the first question, with a text for which something is surely found."""
         try:
             documents = self._library.documents(limit=1)
             passages = self._library.passages_of(documents[0].id) if documents else []
             if passages:
-                asked, hits = [Question("", passages[0].text[:100])], [[Hit(passages[0], 0.0)]]
+                questions, hits = [Question("", passages[0].text[:100])], [[Hit(passages[0], 0.0)]]
                 for style in ("short", "sentence"):  # the second may need a network of its own
-                    self._pipeline.answer_many(asked, hits, style, min_chance=0.0)
+                    self._pipeline.answer_many(questions, hits, style, min_chance=0.0)
             self.warm = True
-        except Exception as error:  # noqa: BLE001 - the thread must live; who asks is told what is wrong
+        except Exception as error:  # noqa: BLE001 - the thread must live; /ready and the questions say what is wrong
             self.trouble = str(error) if isinstance(error, WherefromError) else "an unexpected error; the log names it"
             log.error("the pipeline cannot be warmed up (%s); questions will be told why", type(error).__name__)
 
 
-def _step(batch: Sequence[Asked], step: Callable[[Sequence[Trace]], list[Trace]]) -> list[Asked]:
+def _step(batch: Sequence[PendingQuestion], step: Callable[[Sequence[Trace]], list[Trace]]) -> list[PendingQuestion]:
     """Take a step with those that are still wanted; they come back with more in their traces.
 
     Where it fails with all together it is taken with each alone, so that one question cannot spoil another's answer.
     """
-    batch = [asked for asked in batch if asked.wanted]
+    batch = [pending for pending in batch if pending.wanted]
     if not batch:
         return []
     try:
-        traces = step([asked.trace for asked in batch])
-    except Exception as error:  # noqa: BLE001 - told to whom it concerns; the thread goes on
+        traces = step([pending.trace for pending in batch])
+    except Exception as error:  # noqa: BLE001 - sent to whom it concerns; the thread goes on
         if len(batch) > 1:
-            return [asked for alone in batch for asked in _step([alone], step)]
-        batch[0].tell(Failed(error))
+            return [pending for alone in batch for pending in _step([alone], step)]
+        batch[0].emit(Failed(error))
         return []
-    for asked, trace in zip(batch, traces, strict=True):
-        asked.trace = trace
+    for pending, trace in zip(batch, traces, strict=True):
+        pending.trace = trace
     return batch
 
 
@@ -276,7 +278,7 @@ def _outcome(trace: Trace) -> str:
     return "declined" if trace.answer.declined else "answered"
 
 
-class Lane:
+class BatchThread:
     """A thread that takes what has come in, up to `most` at a time, and works on it.
 
     The first of a batch waits `wait` seconds for others. What nobody wants any more is dropped.
@@ -285,7 +287,7 @@ class Lane:
     def __init__(
         self,
         name: str,
-        work: Callable[[list[Asked]], None],
+        work: Callable[[list[PendingQuestion]], None],
         most: int,
         wait: float,
         first: Callable[[], None] = lambda: None,
@@ -294,7 +296,7 @@ class Lane:
         self._most = most
         self._wait = wait
         self._first = first
-        self._items: deque[Asked] = deque()
+        self._items: deque[PendingQuestion] = deque()
         self._change = threading.Condition()
         self._ending = False
         self._thread = threading.Thread(target=self._run, name=f"wherefrom-{name}", daemon=True)
@@ -302,9 +304,9 @@ class Lane:
     def start(self) -> None:
         self._thread.start()
 
-    def put(self, asked: Asked) -> None:
+    def put(self, pending: PendingQuestion) -> None:
         with self._change:
-            self._items.append(asked)
+            self._items.append(pending)
             self._change.notify()
 
     def stop(self) -> None:
@@ -324,11 +326,11 @@ class Lane:
             try:
                 if batch:
                     self._work(batch)
-            except Exception as error:  # noqa: BLE001 - told to whom it concerns; the thread goes on
-                for asked in batch:
-                    asked.tell(Failed(error))
+            except Exception as error:  # noqa: BLE001 - sent to whom it concerns; the thread goes on
+                for pending in batch:
+                    pending.emit(Failed(error))
 
-    def _next(self) -> list[Asked] | None:
+    def _next(self) -> list[PendingQuestion] | None:
         """The next batch; None when it is time to end and all is done."""
         with self._change:
             while not self._items:
@@ -341,4 +343,4 @@ class Lane:
                 if left <= 0 or not self._change.wait(left):
                     break
             taken = [self._items.popleft() for _ in range(min(self._most, len(self._items)))]
-        return [asked for asked in taken if asked.wanted]
+        return [pending for pending in taken if pending.wanted]

@@ -55,10 +55,10 @@ def examples(library: Library, limit: int) -> list[str]:
     """At most one question a document, from documents all over the first ones."""
     documents = library.documents(limit=_DOCUMENTS)
     step = max(1, len(documents) // _LOOKED_INTO)
-    some = [f"{facts.id}#{ordinal}" for facts in documents[::step] for ordinal in range(_PASSAGES)]
+    passage_ids = [f"{facts.id}#{ordinal}" for facts in documents[::step] for ordinal in range(_PASSAGES)]
     when: dict[str, str] = {}
     what: dict[str, str] = {}  # asks for less; only where there are too few of the others
-    for passage in library.passages(some):
+    for passage in library.passages(passage_ids):
         for start, end in sentences(passage.text):
             if question := question_of(passage.text[start:end]):
                 (when if question.startswith("When ") else what).setdefault(passage.document_id, question)

@@ -21,7 +21,7 @@ from wherefrom.config import ServerSettings
 from wherefrom.server.keys import Key, Keys
 from wherefrom.server.keys import Scope as KeyScope
 from wherefrom.server.metrics import Metrics
-from wherefrom.server.problems import Problem, note, problem_of
+from wherefrom.server.problems import HTTPProblem, note, problem_of
 from wherefrom.server.rates import Rates
 
 # Everything comes from here and nothing from elsewhere; text can never become markup or script (trusted types).
@@ -70,9 +70,9 @@ class Guard:
         self._metrics = metrics
         self._open = page | set(OPEN)
         self._public = not is_loopback(settings.host)
-        named = {name.strip().lower() for name in settings.hosts.split(",") if name.strip()}
-        self._hosts = {"localhost", "127.0.0.1", "[::1]", settings.host.lower()} | named
-        self._any_host = self._public and not named  # a key is then needed, and no other page has it
+        named_hosts = {name.strip().lower() for name in settings.hosts.split(",") if name.strip()}
+        self._hosts = {"localhost", "127.0.0.1", "[::1]", settings.host.lower()} | named_hosts
+        self._any_host = self._public and not named_hosts  # a key is then needed, and no other page has it
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -95,8 +95,8 @@ class Guard:
             limit = self._admit(scope)
             await self._app(scope, _bounded(receive, limit), sending)
         except ClientDisconnect:
-            status = status or 499  # as nginx calls it: nobody is there to be told
-        except Exception as error:  # noqa: BLE001 - the last place where it can be told
+            status = status or 499  # as nginx calls it: nobody is there to be answered
+        except Exception as error:  # noqa: BLE001 - the last place where a client can be answered
             note(error, self._settings.log_texts)
             if not status:  # else the response has begun, and breaks off here
                 await problem_of(error).response()(scope, receive, sending)
@@ -125,7 +125,7 @@ class Guard:
     def _check_host(self, headers: Headers) -> None:
         name = _without_port(headers.get("host", "").lower())
         if not self._any_host and name not in self._hosts:
-            raise Problem(
+            raise HTTPProblem(
                 421,
                 "wrong-host",
                 "this server does not go by that name; call it localhost, or have whoever runs it add the name to "
@@ -136,7 +136,7 @@ class Guard:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         foreign = origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
         if foreign or (site not in ("same-origin", "none") and not is_open):
-            raise Problem(403, "foreign-page", "a page of another site may not use this server; open its own page")
+            raise HTTPProblem(403, "foreign-page", "a page of another site may not use this server; open its own page")
 
     def _check_key(self, scope: Scope, headers: Headers, path: str, method: str) -> None:
         if not (self._public or self._keys.needed()):
@@ -144,7 +144,7 @@ class Guard:
         kind, _, secret = headers.get("authorization", "").partition(" ")
         key = self._keys.find(secret.strip()) if kind.lower() == "bearer" and secret.strip() else None
         if key is None:
-            raise Problem(
+            raise HTTPProblem(
                 401,
                 "key-needed",
                 "this needs a key: send it as `Authorization: Bearer wf_...`; `wherefrom keys add` makes one",
@@ -152,7 +152,7 @@ class Guard:
             )
         needed: KeyScope = "read" if method in ("GET", "HEAD") or path in _READING_POSTS else "write"
         if not key.may(needed):
-            raise Problem(403, "key-may-not", f"the key '{key.name}' may only read; this needs one that may write")
+            raise HTTPProblem(403, "key-may-not", f"the key '{key.name}' may only read; this needs one that may write")
         self._check_rate(key)
         scope["state"]["key"] = key.name
 
@@ -160,7 +160,7 @@ class Guard:
         per_minute = key.per_minute or self._settings.per_minute
         wait = self._rates.wait(key.name, per_minute)
         if wait:
-            raise Problem(
+            raise HTTPProblem(
                 429,
                 "too-often",
                 f"the key '{key.name}' may ask {per_minute} times a minute; ask again in {wait:.1f} s",
@@ -169,7 +169,7 @@ class Guard:
 
 
 def _bounded(receive: Receive, limit: int) -> Receive:
-    """`receive` for a body that may not have told its length, or not the true one."""
+    """`receive` for a body that may not have said its length, or not the true one."""
     received = 0
 
     async def bounded() -> Message:
@@ -183,8 +183,8 @@ def _bounded(receive: Receive, limit: int) -> Receive:
     return bounded
 
 
-def _too_large(limit: int) -> Problem:
-    return Problem(
+def _too_large(limit: int) -> HTTPProblem:
+    return HTTPProblem(
         413, "too-large", f"a request may hold {limit / 1e6:g} MB; send less at once, or raise server.upload_megabytes"
     )
 

@@ -1,7 +1,7 @@
-"""The process that writes to the library for the server: python -m wherefrom.server.ingest_child LIBRARY SETTINGS.
+"""The process that writes to the library for the server; the ingest worker starts it and gives it jobs.
 
 Files from elsewhere are read here and nowhere else: a file that was made to take for ever, or to need all memory,
-ends this process and not the server. It takes jobs as JSON lines on its standard input and tells of them on its
+ends this process and not the server. It takes jobs as JSON lines on its standard input and reports on them on its
 standard output; when its input ends, so does it, at once: whatever instant it dies, the library is whole.
 """
 
@@ -21,12 +21,12 @@ import msgspec
 
 from wherefrom.config import Settings, from_mapping
 from wherefrom.errors import LibraryBusy, WherefromError
-from wherefrom.ingest.outcome import Failure
-from wherefrom.ingest.run import IngestReport, Progress
+from wherefrom.ingest.outcome import IngestFailure
+from wherefrom.ingest.run import IngestProgress, IngestReport
 from wherefrom.library import Library
 from wherefrom.server.uploads import unpacked_too_long
 
-_TELL_SECONDS = 0.1  # between two words of progress
+_REPORT_SECONDS = 0.1  # between two reports of progress
 _BUSY_SECONDS = 0.3  # until the library is tried again
 
 
@@ -36,11 +36,11 @@ def main(path: str, settings_json: str) -> None:
     library = Library(path, settings)
     for job in _jobs():
         try:
-            _tell(done=_work(library, job, settings))
+            _send(done=_work(library, job, settings))
         except MemoryError:
-            _tell(failed=f"it needs more than {settings.server.job_megabytes} MB of memory; raise server.job_megabytes")
+            _send(failed=f"it needs more than {settings.server.job_megabytes} MB of memory; raise server.job_megabytes")
         except WherefromError as error:
-            _tell(failed=str(error))
+            _send(failed=str(error))
 
 
 def _work(library: Library, job: dict[str, Any], settings: Settings) -> dict[str, Any]:
@@ -51,23 +51,25 @@ def _work(library: Library, job: dict[str, Any], settings: Settings) -> dict[str
                 return {"removed": library.remove(job["names"])}
             return _take_in(library, dict(zip(job["names"], map(Path, job["files"]), strict=True)), settings)
         except LibraryBusy as error:
-            _tell(progress={"waiting": str(error)})
+            _send(progress={"waiting": str(error)})
             time.sleep(_BUSY_SECONDS)
 
 
 def _take_in(library: Library, files: dict[str, Path], settings: Settings) -> dict[str, Any]:
     limit = int(settings.server.unpacked_megabytes * 1_000_000)
     bombs = [name for name, path in files.items() if unpacked_too_long(path, limit)]
-    told = _Told()
+    reporter = _ProgressReporter()
     report = library.ingest_sent(
-        {name: path for name, path in files.items() if name not in bombs}, told.progress, told.acknowledged
+        {name: path for name, path in files.items() if name not in bombs}, reporter.progress, reporter.acknowledged
     )
     refused = f"unpacked it is longer than {settings.server.unpacked_megabytes:g} MB; raise server.unpacked_megabytes"
-    return _plain(report, {path: name for name, path in files.items()}, [Failure(name, refused) for name in bombs])
+    return _plain(
+        report, {path: name for name, path in files.items()}, [IngestFailure(name, refused) for name in bombs]
+    )
 
 
-class _Told:
-    """Progress, not too often."""
+class _ProgressReporter:
+    """Sends progress to the server, not too often."""
 
     def __init__(self) -> None:
         self._at = 0.0
@@ -76,14 +78,14 @@ class _Told:
     def acknowledged(self, ids: Sequence[str]) -> None:
         self._safe += len(ids)
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: IngestProgress) -> None:
         now = time.monotonic()
-        if now - self._at >= _TELL_SECONDS:
+        if now - self._at >= _REPORT_SECONDS:
             self._at = now
-            _tell(progress={**msgspec.to_builtins(progress), "safe": self._safe})
+            _send(progress={**msgspec.to_builtins(progress), "safe": self._safe})
 
 
-def _plain(report: IngestReport, names: dict[Path, str], refused: Sequence[Failure]) -> dict[str, Any]:
+def _plain(report: IngestReport, names: dict[Path, str], refused: Sequence[IngestFailure]) -> dict[str, Any]:
     """The report without the places where uploads lay."""
     failures = [
         {"name": names.get(Path(failure.name), Path(failure.name).name), "reason": failure.reason}
@@ -115,8 +117,8 @@ def _jobs() -> Iterator[dict[str, Any]]:
         yield json.loads(lines.get())
 
 
-def _tell(**what: Any) -> None:
-    sys.stdout.write(json.dumps(what) + "\n")
+def _send(**message: Any) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
 
@@ -129,7 +131,3 @@ def _limit(megabytes: int) -> None:
     # Data, not address space: files that are mapped, as the index is, cost nothing.
     resource.setrlimit(resource.RLIMIT_DATA, (megabytes * 1_000_000, megabytes * 1_000_000))
     os.nice(10)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from wherefrom.server.place import Place
+from wherefrom.server.folder import ServerFolder
 
 Kind = Literal["upload", "remove"]
 State = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -49,13 +49,13 @@ _COLUMNS = "id, kind, state, names, progress, result, reason, created, changed"
 class Jobs:
     """The jobs of a library, shared by all processes that serve it; a job that `add` has returned is safe."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, folder: ServerFolder) -> None:
+        self._folder = folder
 
     def add(self, kind: Kind, names: Sequence[str], files: Sequence[Path], who: str, id: str | None = None) -> Job:
         now = _now()
         id = id or new_id()
-        with self._place.opened() as connection:
+        with self._folder.opened() as connection:
             connection.execute(
                 "INSERT INTO job (id, kind, state, names, files, who, created, changed) "
                 "VALUES (?, ?, 'queued', ?, ?, ?, ?, ?)",
@@ -64,25 +64,25 @@ class Jobs:
         return Job(id, kind, "queued", tuple(names), None, None, None, now, now)
 
     def get(self, id: str) -> Job | None:
-        with self._place.opened() as connection:
+        with self._folder.opened() as connection:
             row = connection.execute(f"SELECT {_COLUMNS} FROM job WHERE id = ?", (id,)).fetchone()
         return _job(row) if row else None
 
     def recent(self, limit: int) -> list[Job]:
         """The newest first."""
-        with self._place.opened() as connection:
+        with self._folder.opened() as connection:
             rows = connection.execute(f"SELECT {_COLUMNS} FROM job ORDER BY number DESC LIMIT ?", (limit,)).fetchall()
         return [_job(row) for row in rows]
 
     def waiting(self) -> int:
         """How many are not finished."""
-        with self._place.opened() as connection:
+        with self._folder.opened() as connection:
             (count,) = connection.execute("SELECT count(*) FROM job WHERE state IN ('queued', 'running')").fetchone()
         return int(count)
 
     def cancel(self, id: str) -> Job | None:
         """A queued job ends here; a running one is ended by the process that works on it."""
-        with self._place.opened() as connection:
+        with self._folder.opened() as connection:
             connection.execute(
                 "UPDATE job SET state = 'cancelled', cancel = 1, changed = ? WHERE id = ? AND state = 'queued'",
                 (_now(), id),
@@ -91,14 +91,14 @@ class Jobs:
             row = connection.execute(f"SELECT {_COLUMNS} FROM job WHERE id = ?", (id,)).fetchone()
         job = _job(row) if row else None
         if job is not None and job.finished:
-            shutil.rmtree(self._place.uploads / id, ignore_errors=True)
+            shutil.rmtree(self._folder.uploads / id, ignore_errors=True)
         return job
 
     # For the one process that works on them.
 
     def take(self) -> tuple[Job, list[Path]] | None:
         """The oldest queued job, now running."""
-        with self._place.opened() as connection:
+        with self._folder.opened() as connection:
             row = connection.execute(
                 "UPDATE job SET state = 'running', attempts = attempts + 1, changed = ? WHERE number = "
                 "(SELECT number FROM job WHERE state = 'queued' ORDER BY number LIMIT 1) AND state = 'queued' "
@@ -113,11 +113,11 @@ class Jobs:
     def finish(self, id: str, state: State, result: dict[str, Any] | None = None, reason: str | None = None) -> None:
         """Note the outcome, then drop the files: dying in between leaves files that nobody needs."""
         self._set(id, state=state, result=json.dumps(result) if result else None, reason=reason)
-        shutil.rmtree(self._place.uploads / id, ignore_errors=True)
+        shutil.rmtree(self._folder.uploads / id, ignore_errors=True)
 
     def give_back(self, id: str) -> None:
         """This process ends before the job does; another one, or the next, begins it again."""
-        with self._place.opened() as connection:
+        with self._folder.opened() as connection:
             connection.execute(
                 "UPDATE job SET state = 'queued', attempts = attempts - 1, changed = ? "
                 "WHERE id = ? AND state = 'running'",
@@ -125,13 +125,13 @@ class Jobs:
             )
 
     def cancel_wanted(self, id: str) -> bool:
-        with self._place.opened() as connection:
+        with self._folder.opened() as connection:
             row = connection.execute("SELECT cancel FROM job WHERE id = ?", (id,)).fetchone()
         return bool(row and row[0])
 
     def recover(self) -> None:
         """Queue again what a dead process was working on, and clear away what nobody needs any more."""
-        with self._place.opened() as connection:
+        with self._folder.opened() as connection:
             connection.execute(
                 "UPDATE job SET state = 'failed', changed = ?, reason = ? WHERE state = 'running' AND attempts >= ?",
                 (_now(), f"the server died {_MOST_ATTEMPTS} times while it worked on this", _MOST_ATTEMPTS),
@@ -143,13 +143,13 @@ class Jobs:
                 (_KEPT,),
             )
             needed = {id for (id,) in connection.execute("SELECT id FROM job WHERE state IN ('queued', 'running')")}
-        for folder in self._place.uploads.iterdir():
+        for folder in self._folder.uploads.iterdir():
             if folder.name not in needed and time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _set(self, id: str, **values: str | None) -> None:
         assigned = ", ".join(f"{name} = ?" for name in values)
-        with self._place.opened() as connection:
+        with self._folder.opened() as connection:
             connection.execute(f"UPDATE job SET {assigned}, changed = ? WHERE id = ?", (*values.values(), _now(), id))
 
 

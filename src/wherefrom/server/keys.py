@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Literal, get_args
 
 from wherefrom.errors import NotFound, SettingsError
-from wherefrom.server.place import Place
+from wherefrom.server.folder import ServerFolder
 
 Scope = Literal["read", "write"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -38,8 +38,8 @@ class Key:
 class Keys:
     """The keys of a library; one that was added or removed counts from the next request on, in every process."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, folder: ServerFolder) -> None:
+        self._folder = folder
         self._connection: sqlite3.Connection | None = None
         self._version = -1
         self._known: list[tuple[bytes, Key]] = []
@@ -51,8 +51,8 @@ class Keys:
         if per_minute is not None and per_minute < 1:
             raise SettingsError(f"a key may ask at least once a minute, not {per_minute} times")
         secret = _PREFIX + secrets.token_urlsafe(32)
-        self._place.make()
-        with self._place.opened() as connection:
+        self._folder.make()
+        with self._folder.opened() as connection:
             try:
                 connection.execute(
                     "INSERT INTO key VALUES (?, ?, ?, ?, ?)",
@@ -66,16 +66,16 @@ class Keys:
 
     def all(self) -> list[Key]:
         """Every key, by name."""
-        if not self._place.exists():
+        if not self._folder.exists():
             return []
-        with self._place.opened() as connection:
+        with self._folder.opened() as connection:
             rows = connection.execute("SELECT name, scope, per_minute, made FROM key ORDER BY name").fetchall()
         return [Key(*row) for row in rows]
 
     def remove(self, name: str) -> None:
         gone = 0
-        if self._place.exists():
-            with self._place.opened() as connection:
+        if self._folder.exists():
+            with self._folder.opened() as connection:
                 gone = connection.execute("DELETE FROM key WHERE name = ?", (name,)).rowcount
         if not gone:
             raise NotFound(f"there is no key '{name}'; `wherefrom keys list` shows what there is")
@@ -88,12 +88,12 @@ class Keys:
 
     def find(self, secret: str) -> Key | None:
         """The key with this secret. All are compared, each in constant time, so that time tells nothing."""
-        found = None
-        given = _hash(secret)
-        for kept, key in self._fresh():
-            if hmac.compare_digest(kept, given):
-                found = key
-        return found
+        match = None
+        presented = _hash(secret)
+        for stored, key in self._fresh():
+            if hmac.compare_digest(stored, presented):
+                match = key
+        return match
 
     def close(self) -> None:
         if self._connection is not None:
@@ -102,7 +102,7 @@ class Keys:
 
     def _fresh(self) -> list[tuple[bytes, Key]]:
         if self._connection is None:
-            self._connection = self._place.connection()
+            self._connection = self._folder.connection()
             self._version = -1
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version != self._version:

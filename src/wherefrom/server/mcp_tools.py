@@ -29,7 +29,7 @@ _INSTRUCTIONS = (
 )
 _LOOKS_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 _Question = Annotated[str, Field(min_length=1, max_length=2000, description="The question, in plain words.")]
 
 
@@ -39,7 +39,7 @@ def tools(library: Library) -> MCPServer:
     # One thread: the index belongs to the thread that opened it, and a network reads one batch at a time anyway.
     thread = ThreadPoolExecutor(1, thread_name_prefix="wherefrom-mcp")
 
-    async def off_loop(work: Callable[[], _Found]) -> _Found:
+    async def off_loop(work: Callable[[], _Result]) -> _Result:
         try:
             return await asyncio.get_running_loop().run_in_executor(thread, work)
         except WherefromError as error:

@@ -48,7 +48,7 @@ class Metrics:
         for stage, seconds in trace.timings.items():
             self._stages.labels(stage).observe(seconds)
 
-    def asked(self, outcome: str, seconds: float) -> None:
+    def question_ended(self, outcome: str, seconds: float) -> None:
         self._questions.labels(outcome).inc()
         self._whole.observe(seconds)
 

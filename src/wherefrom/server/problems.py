@@ -24,8 +24,8 @@ log = logging.getLogger("wherefrom.server")
 MEDIA_TYPE = "application/problem+json"
 
 
-class Problem(Exception):
-    """A refusal; `kind` names it for programs, `detail` tells the thing and the remedy to people."""
+class HTTPProblem(Exception):
+    """A refusal; `kind` names it for programs, `detail` says to people what is wrong and what to do."""
 
     def __init__(
         self,
@@ -41,13 +41,13 @@ class Problem(Exception):
         self.errors = errors
 
     def body(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        document: dict[str, Any] = {
             "type": f"urn:wherefrom:problem:{self.kind}",
             "title": self.kind.replace("-", " ").capitalize(),
             "status": self.status,
             "detail": self.detail,
         }
-        return found | ({"errors": self.errors} if self.errors else {})
+        return document | ({"errors": self.errors} if self.errors else {})
 
     def response(self) -> Response:
         return Response(
@@ -55,56 +55,58 @@ class Problem(Exception):
         )
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> HTTPProblem:
     """The problem that any error is, to a client."""
     match error:
-        case Problem():
+        case HTTPProblem():
             return error
         case QueueFull():
-            return Problem(503, "queue-full", str(error), {"Retry-After": "1"})
+            return HTTPProblem(503, "queue-full", str(error), {"Retry-After": "1"})
         case TooSlow():
-            return Problem(504, "too-slow", str(error))
+            return HTTPProblem(504, "too-slow", str(error))
         case WrongKind():
-            return Problem(415, "wrong-kind", str(error))
+            return HTTPProblem(415, "wrong-kind", str(error))
         case Refused():
-            return Problem(422, "refused", str(error))
+            return HTTPProblem(422, "refused", str(error))
         case NotFound():
-            return Problem(404, "not-found", str(error))
+            return HTTPProblem(404, "not-found", str(error))
         case SettingsError():
-            return Problem(422, "settings", str(error))
+            return HTTPProblem(422, "settings", str(error))
         case LibraryBusy():
-            return Problem(503, "library-busy", str(error), {"Retry-After": "5"})
+            return HTTPProblem(503, "library-busy", str(error), {"Retry-After": "5"})
         case LibraryError():
             # The message names a place on the server's disk, which is nobody else's business.
-            return Problem(
+            return HTTPProblem(
                 503,
                 "library-unusable",
                 "the library cannot be used at the moment; whoever runs the server can see why with `wherefrom check`",
                 {"Retry-After": "30"},
             )
         case WherefromError():
-            return Problem(500, "failed", str(error))
+            return HTTPProblem(500, "failed", str(error))
         case HTTPException():
             return _from_http(error)
         case _:
-            return Problem(500, "unexpected", "something went wrong that should not have; the server's log says more")
+            return HTTPProblem(
+                500, "unexpected", "something went wrong that should not have; the server's log says more"
+            )
 
 
 def note(error: Exception, texts: bool) -> None:
-    """Log what whoever runs the server has to know, and no client is told."""
+    """Log what whoever runs the server has to know and no client may see."""
     kind = problem_of(error).kind
     if kind == "library-unusable":
         log.error("the library cannot be used: %s", error)
     elif kind == "unexpected":
         # Where it happened and what kind it was; its message may quote a document.
-        told = f"{type(error).__name__}: {error}" if texts else type(error).__name__
-        log.error("unexpected %s at\n%s", told, "".join(traceback.format_tb(error.__traceback__)))
+        description = f"{type(error).__name__}: {error}" if texts else type(error).__name__
+        log.error("unexpected %s at\n%s", description, "".join(traceback.format_tb(error.__traceback__)))
 
 
 def install(app: FastAPI, texts: bool) -> None:
-    """Have the app tell every error this way."""
+    """Have the app answer every error this way."""
 
-    async def tell(request: Request, error: Exception) -> Response:
+    async def answer(request: Request, error: Exception) -> Response:
         note(error, texts)
         if isinstance(error, HTTPException) and error.status_code == 405:
             return _wrong_method(request).response()
@@ -117,24 +119,26 @@ def install(app: FastAPI, texts: bool) -> None:
             for each in error.errors()
         ]
         detail = "; ".join(f"{each['where']}: {each['what']}" for each in errors[:5])
-        return Problem(422, "invalid", detail or "the request is not what the schema says", errors=errors).response()
+        return HTTPProblem(
+            422, "invalid", detail or "the request is not what the schema says", errors=errors
+        ).response()
 
-    app.add_exception_handler(Problem, tell)
-    app.add_exception_handler(WherefromError, tell)
-    app.add_exception_handler(HTTPException, tell)
+    app.add_exception_handler(HTTPProblem, answer)
+    app.add_exception_handler(WherefromError, answer)
+    app.add_exception_handler(HTTPException, answer)
     app.add_exception_handler(RequestValidationError, invalid)  # type: ignore[arg-type]
 
 
-def _from_http(error: HTTPException) -> Problem:
+def _from_http(error: HTTPException) -> HTTPProblem:
     kinds = {404: "no-such-place", 413: "too-large", 415: "wrong-kind"}
     details = {404: "there is nothing at this address; /openapi.json lists what there is"}
     status = error.status_code
     kind = kinds.get(status, HTTPStatus(status).phrase.lower().replace(" ", "-"))
-    return Problem(status, kind, details.get(status, str(error.detail)), dict(error.headers or {}))
+    return HTTPProblem(status, kind, details.get(status, str(error.detail)), dict(error.headers or {}))
 
 
-def _wrong_method(request: Request) -> Problem:
-    """All methods of the address: each has a route of its own, and the router tells only the first one's."""
+def _wrong_method(request: Request) -> HTTPProblem:
+    """All methods of the address: each has a route of its own, and the router names only the first one's."""
     methods = {
         method
         for route in (*request.app.routes, *request.app.state.routes)
@@ -142,7 +146,7 @@ def _wrong_method(request: Request) -> Problem:
         for method in getattr(route, "methods", None) or ()
     }
     allowed = ", ".join(sorted(methods))
-    return Problem(
+    return HTTPProblem(
         405,
         "method-not-allowed",
         f"this address does not take {request.method}; it takes {allowed}",

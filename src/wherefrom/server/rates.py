@@ -6,7 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 
-from wherefrom.server.place import Place
+from wherefrom.server.folder import ServerFolder
 
 _BURST_SECONDS = 10.0  # a minute's requests are not spread evenly: this much of them may come at once
 
@@ -17,11 +17,11 @@ class Rates:
     One row a key and one statement a request. Kept in a file of its own that is never synced: it may be lost.
     """
 
-    def __init__(self, place: Place, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: ServerFolder, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         # Made before the event loop is there, used and closed in the loop's thread alone.
         self._connection = sqlite3.connect(
-            place.folder / "rates.sqlite", timeout=5, isolation_level=None, check_same_thread=False
+            folder.path / "rates.sqlite", timeout=5, isolation_level=None, check_same_thread=False
         )
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = OFF")

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from wherefrom.config import Settings, from_mapping, to_mapping
 from wherefrom.errors import SettingsError, WherefromError
+from wherefrom.server.folder import ServerFolder
 from wherefrom.server.keys import Keys
 from wherefrom.server.needs import need
-from wherefrom.server.place import Place
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-_TOLD = "WHEREFROM_SERVE"  # how worker processes learn what to serve
+_SERVED = "WHEREFROM_SERVE"  # how worker processes learn what to serve
 
 
 def serve(library: Path, settings: Settings, create: bool, announce: Callable[[str], None]) -> None:
@@ -37,14 +37,14 @@ def serve(library: Path, settings: Settings, create: bool, announce: Callable[[s
         if create:
             opened.make()
         documents = opened.counts()[0]  # says so, if there is none
-    place = Place(library)
-    place.make()
-    if not is_loopback(server.host) and not Keys(place).all():
+    server_folder = ServerFolder(library)
+    server_folder.make()
+    if not is_loopback(server.host) and not Keys(server_folder).all():
         raise SettingsError(
             f"{server.host} can be reached from other machines, and the library has no keys: anybody could read it. "
             "Make one with `wherefrom keys add NAME`, or leave server.host at 127.0.0.1"
         )
-    os.environ[_TOLD] = json.dumps({"library": str(library.absolute()), "settings": to_mapping(settings)})
+    os.environ[_SERVED] = json.dumps({"library": str(library.absolute()), "settings": to_mapping(settings)})
     with ExitStack() as around:
         if server.workers > 1:
             # Counts of all workers, put together when they are asked for; nobody needs them afterwards.
@@ -82,10 +82,10 @@ def app_of_this_process() -> FastAPI:
     from wherefrom.library import Library
     from wherefrom.server.app import create_app
 
-    told = json.loads(os.environ[_TOLD])
+    served = json.loads(os.environ[_SERVED])
     _log_plainly()
-    settings = from_mapping(told["settings"])
-    return create_app(Library(told["library"], settings), settings.server)
+    settings = from_mapping(served["settings"])
+    return create_app(Library(served["library"], settings), settings.server)
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -8,11 +8,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from wherefrom.server.jobs import Kind, State
 from wherefrom.store.feedback import Verdict
+from wherefrom.store.sqlite import DocumentFacts
 from wherefrom.types import Style
 
 MOST_PASSAGES = 100  # found for one question; more are read in seconds and by nobody
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"\S")]
-_whole = BeforeValidator(lambda given: int(given) if isinstance(given, float) and given.is_integer() else given)
+_whole = BeforeValidator(lambda number: int(number) if isinstance(number, float) and number.is_integer() else number)
 _Passages = Annotated[int, Field(ge=1, le=MOST_PASSAGES), _whole]  # 3.0 is a whole number in JSON
 _Words = Annotated[int, Field(ge=10, le=1000), _whole]
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
@@ -96,18 +97,11 @@ class FeedbackKept(BaseModel):
     number: int
 
 
-class DocumentFacts(BaseModel):
-    """A document without its text; `source` is the name of the file it was read from, without its folder."""
-
-    id: str
-    title: str
-    source: str
-    passages: int
-    characters: int
-
-
 class DocumentList(BaseModel):
-    """Documents by id; `next` is the `after` of the next page, null on the last."""
+    """Documents by id; `next` is the `after` of the next page, null on the last.
+
+    The `source` of a document is the name of the file it was read from, without its folder.
+    """
 
     documents: list[DocumentFacts]
     next: str | None

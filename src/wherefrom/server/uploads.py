@@ -48,16 +48,16 @@ def keep(file: BinaryIO, folder: Path, number: int, name: str) -> Path:
 
     It lies in a numbered folder of its own under the last part of its name, which readers use as a title.
     """
-    place = folder / str(number)
-    place.mkdir(mode=0o700, parents=True)
+    own_folder = folder / str(number)
+    own_folder.mkdir(mode=0o700, parents=True)
     last = re.sub(r"[^\w. ()-]", "_", PurePosixPath(name).name).lstrip(".") or "upload"
-    path = place / last
-    with path.open("xb") as kept:
-        shutil.copyfileobj(file, kept, 1 << 20)
-        kept.flush()
-        os.fsync(kept.fileno())
-    for made in (place, folder, folder.parent):
-        force_names(made)
+    path = own_folder / last
+    with path.open("xb") as copy:
+        shutil.copyfileobj(file, copy, 1 << 20)
+        copy.flush()
+        os.fsync(copy.fileno())
+    for changed in (own_folder, folder, folder.parent):
+        force_names(changed)
     return path
 
 
@@ -70,7 +70,7 @@ def check_kind(path: Path, name: str) -> str:
 
 
 def unpacked_too_long(path: Path, limit_bytes: int) -> bool:
-    """Whether a .gz or .xz holds more than so many bytes, found out by unpacking them into nothing."""
+    """Whether a .gz or .xz holds more than so many bytes; it is unpacked into nothing to find out."""
     try:
         with opened(path) as file:
             if not packed(path):

@@ -207,10 +207,10 @@ class LibraryFolder:
     def _index_fault(self, name: str) -> str | None:
         expected = {key for key, _, _ in self.store.live_passages()}
         try:
-            found = self.indexes[name].keys()
+            indexed = self.indexes[name].keys()
         except LibraryDamaged as error:
             return str(error)
-        missing, extra = len(expected - found), len(found - expected)
+        missing, extra = len(expected - indexed), len(indexed - expected)
         if missing or extra:
             return f"{missing} passages are missing from it and {extra} are too many"
         return None
@@ -365,9 +365,9 @@ def _declared_format(path: Path) -> int | None:
 def _with_fixed(settings: Settings, saved: Mapping[str, object], path: Path) -> Settings:
     """`settings` with the sections that are fixed since the library was made."""
     made_with = from_mapping({name: saved[name] for name in FIXED_SECTIONS if name in saved})
-    before, given, defaults = to_mapping(made_with), to_mapping(settings), to_mapping(Settings())
+    before, wanted, defaults = to_mapping(made_with), to_mapping(settings), to_mapping(Settings())
     for section in FIXED_SECTIONS:
-        for name, value in given[section].items():
+        for name, value in wanted[section].items():
             if value not in (before[section][name], defaults[section][name]):
                 raise SettingsError(
                     f"the library at {path} was made with {section}.{name} = {before[section][name]}, and that cannot "

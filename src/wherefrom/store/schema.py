@@ -84,9 +84,9 @@ def create(connection: sqlite3.Connection) -> None:
 def version(connection: sqlite3.Connection) -> int | None:
     """The format of a database of ours, 0 for an empty one, None for a foreign one."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    (format,) = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION_ID:
-        return int(found)
+        return int(format)
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     return None if tables or application else 0
 
@@ -94,26 +94,26 @@ def version(connection: sqlite3.Connection) -> int | None:
 def upgrade(connection: sqlite3.Connection, steps: Mapping[int, Step] = STEPS, target: int = FORMAT) -> list[int]:
     """Bring an older database to the `target` format, a step at a time; the formats it passed through."""
     passed = []
-    found = version(connection) or 0
-    if found > target:
-        raise LibraryTooNew(too_new(found))
-    while found < target:
+    format = version(connection) or 0
+    if format > target:
+        raise LibraryTooNew(too_new(format))
+    while format < target:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            steps[found](connection)
-            found += 1
-            connection.execute(f"PRAGMA user_version = {found}")
+            steps[format](connection)
+            format += 1
+            connection.execute(f"PRAGMA user_version = {format}")
         except BaseException:
             connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
-        passed.append(found)
+        passed.append(format)
     return passed
 
 
-def too_new(found: int) -> str:
+def too_new(format: int) -> str:
     """What a person is told about a library of a later format."""
     return (
-        f"the library has format {found}, made by a later version of wherefrom; this one reads up to "
+        f"the library has format {format}, made by a later version of wherefrom; this one reads up to "
         f"format {FORMAT}. Upgrade wherefrom to open it."
     )

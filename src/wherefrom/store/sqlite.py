@@ -125,11 +125,11 @@ class SQLiteStore:
         removed = []
         with self._writing() as connection:
             for id in dict.fromkeys(ids):
-                found = connection.execute("SELECT source FROM document WHERE live AND id = ?", (id,)).fetchone()
-                if found:
+                row = connection.execute("SELECT source FROM document WHERE live AND id = ?", (id,)).fetchone()
+                if row:
                     self._retire(connection, "live AND id = ?", (id,))
                     # A file with a removed document is no longer wholly in the library: read it next time.
-                    connection.execute("DELETE FROM file WHERE source = ?", found)
+                    connection.execute("DELETE FROM file WHERE source = ?", row)
                     removed.append(id)
         return removed
 
@@ -148,36 +148,36 @@ class SQLiteStore:
             connection.executemany("DELETE FROM retired WHERE key = ?", [(key,) for key in keys])
 
     def _retire(self, connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> int:
-        found = connection.execute(f"SELECT key, first, passages FROM document WHERE {where}", values).fetchall()
-        for number, first, passages in found:
+        rows = connection.execute(f"SELECT key, first, passages FROM document WHERE {where}", values).fetchall()
+        for number, first, passages in rows:
             connection.executemany(
                 "INSERT OR IGNORE INTO retired VALUES (?)", [(key,) for key in range(first, first + passages)]
             )
             connection.execute("DELETE FROM passage WHERE key >= ? AND key < ?", (first, first + passages))
             connection.execute("DELETE FROM document WHERE key = ?", (number,))
-        return len(found)
+        return len(rows)
 
     # Reading.
 
     def document(self, id: str) -> Document | None:
-        found = (
+        row = (
             self._connection()
             .execute("SELECT id, text, title, source FROM document WHERE live AND id = ?", (id,))
             .fetchone()
         )
-        return Document(*found) if found else None
+        return Document(*row) if row else None
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         with self._reading_passages(len(ids)) as connection:
             keys: list[int] = []
             for id in ids:
                 document, ordinal = split_passage_id(id)
-                found = connection.execute(
+                row = connection.execute(
                     "SELECT first + ? FROM document WHERE live AND id = ? AND ? BETWEEN 0 AND passages - 1",
                     (ordinal, document, ordinal),
                 ).fetchone()
-                if found:
-                    keys.append(found[0])
+                if row:
+                    keys.append(row[0])
             at = self._passages_at(connection, keys)
         return [at[key] for key in keys]
 
@@ -187,25 +187,25 @@ class SQLiteStore:
 
     @staticmethod
     def _passages_at(connection: sqlite3.Connection, keys: Sequence[int]) -> dict[int, Passage]:
-        found: dict[int, Passage] = {}
-        for some in _in_pieces(keys, 500):
+        passages: dict[int, Passage] = {}
+        for piece in _in_pieces(keys, 500):
             rows = connection.execute(
                 "SELECT passage.key, start, end, byte_start, byte_end, document.key, id, title, first "
                 "FROM passage JOIN document ON document.key = passage.document "
-                f"WHERE live AND passage.key IN ({', '.join('?' * len(some))})",
-                some,
+                f"WHERE live AND passage.key IN ({', '.join('?' * len(piece))})",
+                piece,
             ).fetchall()
             for key, start, end, byte_start, byte_end, number, id, title, first in rows:
                 # Read only the passage's own bytes: a document can be a thousand times longer.
                 with connection.blobopen("document", "text", number, readonly=True) as blob:
                     text = bytes(blob[byte_start:byte_end]).decode("utf-8")
-                found[key] = Passage(passage_id(id, key - first), id, text, start, end, title)
-        return found
+                passages[key] = Passage(passage_id(id, key - first), id, text, start, end, title)
+        return passages
 
     def passage_count(self, id: str) -> int:
         """How many passages a document has; 0 for one that is not there."""
-        found = self._connection().execute("SELECT passages FROM document WHERE live AND id = ?", (id,)).fetchone()
-        return int(found[0]) if found else 0
+        row = self._connection().execute("SELECT passages FROM document WHERE live AND id = ?", (id,)).fetchone()
+        return int(row[0]) if row else 0
 
     def documents(self, after: str = "", limit: int | None = None) -> Iterator[DocumentFacts]:
         """Every document, by id; or those behind the id `after`, at most `limit`."""
@@ -217,24 +217,24 @@ class SQLiteStore:
 
     def with_source(self, source: str) -> list[str]:
         """The ids of the documents read from this file."""
-        found = self._connection().execute("SELECT id FROM document WHERE live AND source = ? ORDER BY id", (source,))
-        return [id for (id,) in found]
+        rows = self._connection().execute("SELECT id FROM document WHERE live AND source = ? ORDER BY id", (source,))
+        return [id for (id,) in rows]
 
     def facts(self, id: str) -> tuple[str, bytes] | None:
         """The source and the content hash of a document."""
-        found = self._connection().execute("SELECT source, hash FROM document WHERE live AND id = ?", (id,)).fetchone()
-        return (found[0], found[1]) if found else None
+        row = self._connection().execute("SELECT source, hash FROM document WHERE live AND id = ?", (id,)).fetchone()
+        return (row[0], row[1]) if row else None
 
     def counts(self) -> tuple[int, int]:
         """How many documents and passages there are."""
-        found = self._connection().execute("SELECT count(*), ifnull(sum(passages), 0) FROM document WHERE live")
-        documents, passages = found.fetchone()
+        cursor = self._connection().execute("SELECT count(*), ifnull(sum(passages), 0) FROM document WHERE live")
+        documents, passages = cursor.fetchone()
         return documents, passages
 
     def file_hash(self, source: str) -> bytes | None:
         """The hash of the bytes of a file that is wholly in the library."""
-        found = self._connection().execute("SELECT hash FROM file WHERE source = ?", (source,)).fetchone()
-        return bytes(found[0]) if found else None
+        row = self._connection().execute("SELECT hash FROM file WHERE source = ?", (source,)).fetchone()
+        return bytes(row[0]) if row else None
 
     def live_passages(self) -> Iterator[tuple[int, str, str]]:
         """Every passage as (key, title, text), by key: what an index is built from."""
@@ -248,11 +248,11 @@ class SQLiteStore:
 
     # What people said of answers, as JSON.
 
-    def add_feedback(self, given: str, body: str) -> int:
+    def add_feedback(self, when: str, body: str) -> int:
         """Keep one; its number. No writer's lock is needed: nothing that is indexed changes."""
         with self._writing() as connection:
             return int(
-                connection.execute("INSERT INTO feedback (given, body) VALUES (?, ?)", (given, body)).lastrowid or 0
+                connection.execute("INSERT INTO feedback (given, body) VALUES (?, ?)", (when, body)).lastrowid or 0
             )
 
     def feedback(self) -> Iterator[tuple[int, str, str]]:
@@ -263,8 +263,8 @@ class SQLiteStore:
 
     def meta(self, name: str) -> Any:
         """A fact kept with the documents, or None."""
-        found = self._connection().execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return json.loads(found[0]) if found else None
+        row = self._connection().execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return json.loads(row[0]) if row else None
 
     def set_meta(self, name: str, value: object) -> None:
         with self._writing() as connection:
@@ -281,12 +281,12 @@ class SQLiteStore:
         """Open the database, laying or upgrading its tables if `create`; foreign and newer ones are refused."""
         connection = self._connection()
         try:
-            found = schema.version(connection)
-            if found is None:
+            format = schema.version(connection)
+            if format is None:
                 raise LibraryForeign(f"{self.path} is the database of something else")
-            if found > schema.FORMAT:
-                raise LibraryTooNew(schema.too_new(found))
-            if create and found == 0:
+            if format > schema.FORMAT:
+                raise LibraryTooNew(schema.too_new(format))
+            if create and format == 0:
                 connection.execute("PRAGMA journal_mode = WAL")
                 schema.create(connection)
             elif create:
@@ -297,10 +297,10 @@ class SQLiteStore:
     def needs_upgrade(self) -> bool:
         """Whether the tables are of an older format, or not laid at all because their maker was killed."""
         try:
-            found = schema.version(self._connection())
+            format = schema.version(self._connection())
         except sqlite3.DatabaseError as error:
             raise _damaged(self.path, error) from error
-        return found is not None and found < schema.FORMAT
+        return format is not None and format < schema.FORMAT
 
     def problems(self) -> Iterator[str]:
         """What is wrong inside the database, in words."""

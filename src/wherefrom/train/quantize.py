@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 TableBits = Literal[4, 8]
+ExportPrecision = Literal["fp32", "int8"]
 
 _LEAST_COLUMNS = 16  # narrower products are heads: they cost nothing, and their logits are what is read
 _LEAST_ROWS = 256  # of a table worth making smaller
@@ -85,11 +86,8 @@ class _Eight:
             else:
                 self._nodes.append(node)
         used = {name for node in self._nodes for name in node.input}
-        del (
-            self._graph.node[:],
-            self._graph.initializer[:],
-            self._graph.value_info[:],
-        )  # the last: shapes of what is gone
+        for gone in (self._graph.node, self._graph.initializer, self._graph.value_info):  # the last: shapes of them
+            del gone[:]
         self._graph.node.extend(self._nodes)
         self._graph.initializer.extend(tensor for name, tensor in self._constants.items() if name in used)
         if all(opset.domain != "com.microsoft" for opset in self._model.opset_import):
@@ -105,7 +103,7 @@ class _Eight:
 
     def _product(self, node: NodeProto, weight: NDArray[numpy.float32]) -> None:
         """x · W in whole numbers, then r; the scales of x and W are applied inside."""
-        given, matrix, made = node.input[0], node.input[1], node.output[0]
+        given, matrix, output = node.input[0], node.input[1], node.output[0]
         rows = self._quantized_rows(given)
         whole, scale = eight_bits(weight, axis=0)
         inputs = [
@@ -116,8 +114,8 @@ class _Eight:
             rows.zero,
             self._constant(f"{matrix}.zero", numpy.int8(0)),  # its own: onnxruntime may rewrite it
         ]
-        unit = self._node("MatMulIntegerToFloat", inputs, f"{made}.unit", domain="com.microsoft")
-        self._node("Mul", [unit, rows.reach], made)
+        unit = self._node("MatMulIntegerToFloat", inputs, f"{output}.unit", domain="com.microsoft")
+        self._node("Mul", [unit, rows.reach], output)
 
     def _quantized_rows(self, given: str) -> _Rows:
         if given not in self._rows:
@@ -143,51 +141,57 @@ class _Eight:
         if self._table_bits == 4 and table.shape[0] >= _MANY_ROWS and table.shape[1] % (2 * _GROUP) == 0:
             self._small_table(node, table)
             return
-        name, at, made = node.input[0], node.input[1], node.output[0]
+        name, at, output = node.input[0], node.input[1], node.output[0]
         whole, scale = eight_bits(table, axis=1)
-        row = self._node("Gather", [self._constant(f"{name}.whole", whole), at], f"{made}.whole")
-        unit = self._node("Cast", [row], f"{made}.unit", to=TensorProto.FLOAT)
-        scales = self._node("Gather", [self._constant(f"{name}.scale", scale), at], f"{made}.scale")
-        self._node("Mul", [unit, scales], made)
+        row = self._node("Gather", [self._constant(f"{name}.whole", whole), at], f"{output}.whole")
+        unit = self._node("Cast", [row], f"{output}.unit", to=TensorProto.FLOAT)
+        scales = self._node("Gather", [self._constant(f"{name}.scale", scale), at], f"{output}.scale")
+        self._node("Mul", [unit, scales], output)
 
     def _small_table(self, node: NodeProto, table: NDArray[numpy.float32]) -> None:
         """Looks up rows in which a byte is two numbers: one of the row's first half, one of its second.
 
         Every 32 numbers have a scale of their own: with so few steps one for a whole row would be too coarse.
         """
-        name, at, made = node.input[0], node.input[1], node.output[0]
+        name, at, output = node.input[0], node.input[1], node.output[0]
         packed, scale = four_bits(table)
-        row = self._node("Gather", [self._constant(f"{name}.whole", packed), at], f"{made}.packed")
-        low = self._node("BitwiseAnd", [row, self._constant("low bits", numpy.uint8(15))], f"{made}.low")
+        row = self._node("Gather", [self._constant(f"{name}.whole", packed), at], f"{output}.packed")
+        low = self._node("BitwiseAnd", [row, self._constant("low bits", numpy.uint8(15))], f"{output}.low")
         four = self._constant("four", numpy.uint8(4))
-        high = self._node("BitShift", [row, four], f"{made}.high", direction="RIGHT")
-        whole = self._node("Concat", [low, high], f"{made}.whole", axis=-1)
-        signed = self._node("Cast", [whole], f"{made}.unsigned", to=TensorProto.FLOAT)
-        unit = self._node("Sub", [signed, self._constant("middle", numpy.float32(_MIDDLE))], f"{made}.unit")
+        high = self._node("BitShift", [row, four], f"{output}.high", direction="RIGHT")
+        whole = self._node("Concat", [low, high], f"{output}.whole", axis=-1)
+        signed = self._node("Cast", [whole], f"{output}.unsigned", to=TensorProto.FLOAT)
+        unit = self._node("Sub", [signed, self._constant("middle", numpy.float32(_MIDDLE))], f"{output}.unit")
         grouped = self._constant(f"{name}.grouped", numpy.array([0, 0, -1, _GROUP], numpy.int64))
-        groups = self._node("Reshape", [unit, grouped], f"{made}.groups")
-        scales = self._node("Gather", [self._constant(f"{name}.scale", scale), at], f"{made}.scale16")
-        wide = self._node("Cast", [scales], f"{made}.scale32", to=TensorProto.FLOAT)
+        groups = self._node("Reshape", [unit, grouped], f"{output}.groups")
+        scales = self._node("Gather", [self._constant(f"{name}.scale", scale), at], f"{output}.scale16")
+        wide = self._node("Cast", [scales], f"{output}.scale32", to=TensorProto.FLOAT)
         last = self._constant("last axis", numpy.array([-1], numpy.int64))
-        worth = self._node("Unsqueeze", [wide, last], f"{made}.scale")
-        scaled = self._node("Mul", [groups, worth], f"{made}.scaled")
+        worth = self._node("Unsqueeze", [wide, last], f"{output}.scale")
+        scaled = self._node("Mul", [groups, worth], f"{output}.scaled")
         flat = self._constant(f"{name}.flat", numpy.array([0, 0, table.shape[1]], numpy.int64))
-        self._node("Reshape", [scaled, flat], made)
+        self._node("Reshape", [scaled, flat], output)
 
     def _constant(self, name: str, value: Any) -> str:
         self._constants.setdefault(name, numpy_helper.from_array(numpy.asarray(value), name))
         return name
 
-    def _node(self, kind: str, inputs: list[str], made: str, domain: str = "", **attributes: Any) -> str:
-        self._nodes.append(helper.make_node(kind, inputs, [made], domain=domain, **attributes))
-        return made
+    def _node(self, kind: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
+        self._nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))
+        return output
 
 
-def eight_bits(values: NDArray[numpy.float32], axis: int) -> tuple[NDArray[numpy.int8], NDArray[numpy.float32]]:
-    """Whole numbers from -127 to 127 and, for each column (axis 0) or row (axis 1), what one of them is worth."""
-    scale = numpy.abs(values).max(axis=axis, keepdims=True) / 127
-    scale = numpy.where(scale > 0, scale, 1).astype(numpy.float32)
-    return numpy.rint(values / scale).astype(numpy.int8), scale
+def eight_bits(
+    values: NDArray[Any], axis: int, scales: type[numpy.floating[Any]] = numpy.float32
+) -> tuple[NDArray[numpy.int8], NDArray[Any]]:
+    """Whole numbers from -127 to 127 and, for each column (axis 0) or row (axis 1), what one of them is worth.
+
+    `scales` is the type that the latter are kept in: the former are rounded to it.
+    """
+    wide = values.astype(numpy.float32)
+    scale = (numpy.abs(wide).max(axis=axis, keepdims=True) / 127).astype(scales)
+    scale = numpy.where(scale > 0, scale, 1).astype(scales)
+    return numpy.clip(numpy.rint(wide / scale.astype(numpy.float32)), -127, 127).astype(numpy.int8), scale
 
 
 def four_bits(values: NDArray[numpy.float32]) -> tuple[NDArray[numpy.uint8], NDArray[numpy.float16]]:

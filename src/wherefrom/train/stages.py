@@ -42,6 +42,7 @@ class Stage:
     in_place: bool = False  # fills `output` itself, over several runs, and complains where that was begun otherwise
     extra: bool = False  # runs only when it is named
     weights: bool = False  # the output is a folder of weights: provenance.json goes into it
+    replaces: bool = False  # an output that was made elsewhere is not taken as it is, but made anew
 
 
 def run(
@@ -138,7 +139,7 @@ def _run(stage: Stage, out: Path, say: Say) -> None:
     if stage.output.exists() and note.get("made_of") == made_of:
         say(f"{stage.name}: already made")
         return
-    if stage.output.exists() and not note and not stage.in_place:
+    if stage.output.exists() and not note and not (stage.in_place or stage.replaces):
         say(f"{stage.name}: {stage.output} was not made here; taken as it is")
         _write_note(stage, out, {"made_of": made_of, "made_here": False})
         return

@@ -1,4 +1,4 @@
-"""Whether an answer keeps to its sources: its content words, its names and numbers, the short answer it tells."""
+"""Whether an answer keeps to its sources: its content words, its names and numbers, the short answer it holds."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def unattested(words: Sequence[Word], sources: Sequence[str]) -> list[str]:
 
 def echoes(words: Sequence[Word], sources: Sequence[str]) -> bool:
     """Whether words come twice in a row that do so in no source: `Garden Garden`, but not `Duran Duran`."""
-    told = _plain(joined(tuple(words)))
+    plain = _plain(joined(tuple(words)))
     twice = [
-        told[at : at + 2 * count]
-        for count in range(1, len(told) // 2 + 1)
-        for at in range(len(told) - 2 * count + 1)
-        if told[at : at + count] == told[at + count : at + 2 * count]
+        plain[at : at + 2 * count]
+        for count in range(1, len(plain) // 2 + 1)
+        for at in range(len(plain) - 2 * count + 1)
+        if plain[at : at + count] == plain[at + count : at + 2 * count]
     ]
     return any(not any(_in_a_row(_plain(source), phrase) for source in sources) for phrase in twice)
 
@@ -55,8 +55,8 @@ def echoes(words: Sequence[Word], sources: Sequence[str]) -> bool:
 def tells(text: str, short: str) -> bool:
     """Whether a text has the words of a short answer in a row; case, signs and articles do not count."""
     wanted = [word for word in _plain(short) if word not in _ARTICLES]
-    said = [word for word in _plain(text) if word not in _ARTICLES]
-    return _in_a_row(said, wanted) if wanted else short.strip().casefold() in text.casefold()
+    held = [word for word in _plain(text) if word not in _ARTICLES]
+    return _in_a_row(held, wanted) if wanted else short.strip().casefold() in text.casefold()
 
 
 def _plain(text: str) -> list[str]:

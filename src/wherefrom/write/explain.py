@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-    from wherefrom.runtime.copying import Places
-    from wherefrom.runtime.search import Written
-    from wherefrom.runtime.writer import Task
+    from wherefrom.runtime.copying import CopyPlaces
+    from wherefrom.runtime.search import WrittenAnswer
+    from wherefrom.runtime.writer import WritingTask
 
     Floats = NDArray[numpy.float32]
 
@@ -26,8 +26,8 @@ SourceKind = Literal["vocabulary", "question", "answer", "passage"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One of what the writer had before it."""
+class NamedSource:
+    """One of the sources that the writer had before it."""
 
     kind: SourceKind
     name: str  # for people: `passage 2: The Berlin Wall`
@@ -47,7 +47,7 @@ class Explanation:
 
     question: str
     words: tuple[Word, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[NamedSource, ...]
     shares: tuple[tuple[float, ...], ...]  # (words, sources): of the word that was written; a word's add up to one
     seen: tuple[Seen, ...]
     looked: tuple[tuple[float, ...], ...]  # (words, seen): alpha times mixture, before a word was chosen
@@ -55,19 +55,19 @@ class Explanation:
 
 @runtime_checkable
 class Explaining(Protocol):
-    """A writer that can tell how it wrote."""
+    """A writer that can explain how it wrote."""
 
     def explain(
         self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate], style: Style
     ) -> Explanation:
-        """Of the answer that it gives to the same; NothingWritten where that is quoted."""
+        """The explanation of the answer that `write` gives to the same; NothingWritten where that is quoted."""
         ...
 
 
 def explained_by(
     writer: Writer, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate], style: Style
 ) -> Explanation:
-    """What the writer tells of its writing, if it can."""
+    """The writer's explanation of its writing, if it can give one."""
     if not isinstance(writer, Explaining):
         raise NothingWritten("this writer quotes its answers: nothing is written that could be explained")
     return writer.explain(question, hits, candidates, style)
@@ -85,12 +85,14 @@ def check_written(settings: WriteSettings, style: Style) -> None:
         )
 
 
-def explained(pieces: Sequence[Piece], written: Written, places: Places, task: Task, sentence: bool) -> Explanation:
+def explained(
+    pieces: Sequence[Piece], written: WrittenAnswer, places: CopyPlaces, task: WritingTask, sentence: bool
+) -> Explanation:
     """The explanation of an answer that was searched for with `looking`; `pieces` are its tokens."""
     import numpy
 
     assert written.looked is not None
-    told = spelled_with(pieces, task.question, task.passages, sentence)
+    spelled = spelled_with(pieces, task.question, task.passages, sentence)
     sources, of_place = _sources(places, task)
     shares = numpy.zeros((len(pieces), len(sources)), numpy.float32)  # (tokens, sources)
     shares[:, 0] = written.vocabulary
@@ -105,29 +107,29 @@ def explained(pieces: Sequence[Piece], written: Written, places: Places, task: T
     )
     return Explanation(
         task.question,
-        tuple(word for word, _ in told),
+        tuple(word for word, _ in spelled),
         sources,
-        tuple(_mean(shares, numbers) for _, numbers in told),
+        tuple(_mean(shares, numbers) for _, numbers in spelled),
         seen,
-        tuple(_mean(looked, numbers) for _, numbers in told),
+        tuple(_mean(looked, numbers) for _, numbers in spelled),
     )
 
 
-def _sources(places: Places, task: Task) -> tuple[tuple[Source, ...], list[int]]:
+def _sources(places: CopyPlaces, task: WritingTask) -> tuple[tuple[NamedSource, ...], list[int]]:
     """The sources, and which of them each place is of."""
     from wherefrom.runtime.copying import ANSWER, QUESTION
 
-    sources = [Source("vocabulary", "vocabulary"), Source("question", "question")]
+    sources = [NamedSource("vocabulary", "vocabulary"), NamedSource("question", "question")]
     if (places.source == ANSWER).any():
-        sources.append(Source("answer", "the reader's short answer"))
+        sources.append(NamedSource("answer", "the reader's short answer"))
     first = len(sources)
     for number, passage in enumerate(task.passages, start=1):
-        sources.append(Source("passage", f"passage {number}: {passage.title or passage.document_id}"))
+        sources.append(NamedSource("passage", f"passage {number}: {passage.title or passage.document_id}"))
     kinds = zip(places.source.tolist(), places.passage.tolist(), strict=True)
     return tuple(sources), [1 if kind == QUESTION else 2 if kind == ANSWER else first + of for kind, of in kinds]
 
 
-def _text(places: Places, task: Task, first: int, last: int) -> str:
+def _text(places: CopyPlaces, task: WritingTask, first: int, last: int) -> str:
     of = int(places.passage[first])
     text = task.question if of < 0 else task.passages[of].text
     return text[int(places.start[first]) : int(places.end[last])]

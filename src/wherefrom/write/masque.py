@@ -1,12 +1,12 @@
 """The answer written by a network, word by word, each word with its source.
 
-Use it for whole sentences: `sentence` tells the reader's answer in a sentence of its own, written from the best
+Use it for whole sentences: `sentence` puts the reader's answer into a sentence of its own, written from the best
 passages. `short` quotes the reader's answer as it stands, or is written too (`write.short`); `passage` is always
 quoted. It needs the weights `writer`.
 
-What is written keeps to the sources: no name or number that no passage and not the question has, no stammering, and the
-sentence holds the reader's answer. Where the first try does not, the next best is taken; where none does, the sentence
-around the answer is quoted.
+What is written keeps to the sources: every name and number stands in a passage or in the question, nothing is said
+twice in a row, and the sentence holds the reader's answer. Where the first try does not keep to this, the next best is
+taken; where none does, the sentence around the answer is quoted.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from wherefrom.errors import NothingWritten
-from wherefrom.runtime.writer import Short, Task, WriterSession
-from wherefrom.stages import Heard
+from wherefrom.runtime.writer import Short, WriterSession, WritingTask
+from wherefrom.stages import OnWords
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
 from wherefrom.write.attest import echoes, tells, unattested
 from wherefrom.write.explain import Explanation, explained
@@ -27,36 +27,36 @@ from wherefrom.write.spelling import Piece, spelled
 from wherefrom.write.verbatim import VerbatimWriter
 
 if TYPE_CHECKING:
-    from wherefrom.runtime.copying import Places
-    from wherefrom.runtime.search import SearchSettings, Written
+    from wherefrom.runtime.copying import CopyPlaces
+    from wherefrom.runtime.search import SearchSettings, WrittenAnswer
 
 _AGAIN = 4  # beginnings that a second try follows
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """One question that is written for."""
+class _Writable:
+    """A question with passages to write an answer from."""
 
     place: int  # among the questions
     question: Question
-    task: Task
+    task: WritingTask
     candidate: Candidate | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What could be written for one question."""
+class _Accepted:
+    """A written answer that keeps to its sources."""
 
     words: tuple[Word, ...]
-    written: Written
-    places: Places
+    written: WrittenAnswer
+    places: CopyPlaces
     first: bool  # at the first try
 
 
 class MasqueWriter:
     """Writes from the `passages` best hits; the candidate's own passage is always among them.
 
-    `counts` tells how often an answer was `written` at the first try, at `another` try, or `quoted`.
+    `counts` says how often an answer was `written` at the first try, at `another` try, or `quoted`.
     """
 
     def __init__(
@@ -76,20 +76,21 @@ class MasqueWriter:
         candidates: Sequence[Sequence[Candidate]],
         chances: Sequence[float],
         style: Style,
-        heard: Heard | None = None,
+        on_words: OnWords | None = None,
     ) -> list[Answer]:
         quoted = self._quoting.write(questions, hits, candidates, chances, style)
         if self._quotes(style):
             return quoted
-        asked = self._asked(questions, hits, candidates, style)
-        told = self._told(asked, style, heard)
-        self.counts.update("written" if found.first else "another" for found in told.values())
-        self.counts["quoted"] += len(asked) - len(told)
-        tasks = {one.place: one.task for one in asked}
-        return [
-            answer if (found := told.get(place)) is None else _answer(found.words, style, answer.chance, tasks[place])
-            for place, answer in enumerate(quoted)
-        ]
+        writable = self._writable(questions, hits, candidates, style)
+        accepted = self._accepted(writable, style, on_words)
+        self.counts.update("written" if answer.first else "another" for answer in accepted.values())
+        self.counts["quoted"] += len(writable) - len(accepted)
+        answers = list(quoted)
+        for one in writable:
+            if one.place in accepted:
+                words = accepted[one.place].words
+                answers[one.place] = _answer(words, style, quoted[one.place].chance, one.task)
+        return answers
 
     def explain(
         self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate], style: Style
@@ -98,35 +99,35 @@ class MasqueWriter:
 
         It is written once more, now keeping where every step looked: what the passages say is still remembered.
         """
-        asked = [] if self._quotes(style) else self._asked([question], [hits], [candidates], style)
-        found = self._told(asked, style, None, looking=True).get(0) if asked else None
-        if found is None:
+        writable = [] if self._quotes(style) else self._writable([question], [hits], [candidates], style)
+        accepted = self._accepted(writable, style, None, looking=True).get(0)
+        if accepted is None:
             raise NothingWritten(
                 "this answer is quoted: what the network wrote did not keep to its sources; ask in other words"
             )
-        pieces = _pieces(found.written, found.places, self._session)
-        return explained(pieces, found.written, found.places, asked[0].task, sentence=style == "sentence")
+        pieces = _pieces(accepted.written, accepted.places, self._session)
+        return explained(pieces, accepted.written, accepted.places, writable[0].task, sentence=style == "sentence")
 
     def _quotes(self, style: Style) -> bool:
         return style == "passage" or (style == "short" and self._short == "quote")
 
-    def _asked(
+    def _writable(
         self,
         questions: Sequence[Question],
         hits: Sequence[Sequence[Hit]],
         candidates: Sequence[Sequence[Candidate]],
         style: Style,
-    ) -> list[_Asked]:
-        """The questions that there is something to write from for."""
+    ) -> list[_Writable]:
+        """The questions whose hits have text to write from."""
         return [
-            _Asked(place, question, task, candidate)
-            for place, (question, found, read) in enumerate(zip(questions, hits, candidates, strict=True))
+            _Writable(place, question, task, candidate)
+            for place, (question, question_hits, read) in enumerate(zip(questions, hits, candidates, strict=True))
             for candidate in [read[0] if read and style == "sentence" else None]
-            if (task := self._task(question, found, candidate)) is not None
+            if (task := self._task(question, question_hits, candidate)) is not None
         ]
 
-    def _task(self, question: Question, hits: Sequence[Hit], candidate: Candidate | None) -> Task | None:
-        """What is written from; None where there is nothing."""
+    def _task(self, question: Question, hits: Sequence[Hit], candidate: Candidate | None) -> WritingTask | None:
+        """The question and the passages to write from; None where these have no text."""
         passages = [hit.passage for hit in hits[: self._passages]]
         if candidate is not None and candidate.passage not in passages:
             passages = [*passages[: self._passages - 1], candidate.passage]
@@ -135,27 +136,27 @@ class MasqueWriter:
         short = None
         if candidate is not None:
             short = Short(passages.index(candidate.passage), candidate.start, candidate.end)
-        return Task(question.text, tuple(passages), short)
+        return WritingTask(question.text, tuple(passages), short)
 
-    def _told(
-        self, asked: Sequence[_Asked], style: Style, heard: Heard | None, looking: bool = False
-    ) -> dict[int, _Told]:
-        """What could be written, by the question's place."""
-        told: dict[int, _Told] = {}
-        left = list(asked)
+    def _accepted(
+        self, writable: Sequence[_Writable], style: Style, on_words: OnWords | None, looking: bool = False
+    ) -> dict[int, _Accepted]:
+        """The written answers that keep to their sources, by the question's place."""
+        accepted: dict[int, _Accepted] = {}
+        left = list(writable)
         for attempt, beam in enumerate(dict.fromkeys((self._beam, max(self._beam, _AGAIN)))):
             if not left:
                 break
-            hearing = None if heard is None or attempt else _Hearing(left, style, self._session, heard)
-            found = self._session.write([one.task for one in left], style, _search(beam, looking), hearing)
-            for one, answers in zip(left, found, strict=True):
+            stream = None if on_words is None or attempt else _WordStream(left, style, self._session, on_words)
+            all_answers = self._session.write([one.task for one in left], style, _search(beam, looking), stream)
+            for one, answers in zip(left, all_answers, strict=True):
                 for number, written in enumerate(answers.written):
                     words = words_of(written, answers.places, one.task, style, self._session)
                     if written.ended and words and _keeps(words, one):
-                        told[one.place] = _Told(words, written, answers.places, first=not (attempt or number))
+                        accepted[one.place] = _Accepted(words, written, answers.places, first=not (attempt or number))
                         break
-            left = [one for one in left if one.place not in told]
-        return told
+            left = [one for one in left if one.place not in accepted]
+        return accepted
 
 
 def _search(beam: int, looking: bool) -> SearchSettings:
@@ -164,22 +165,22 @@ def _search(beam: int, looking: bool) -> SearchSettings:
     return SearchSettings(beam=beam, looking=looking)
 
 
-def _keeps(words: Sequence[Word], asked: _Asked) -> bool:
-    """Whether the words keep to their sources, tell the reader's answer, and say nothing twice in a row."""
-    sources = [asked.question.text, *(passage.text for passage in asked.task.passages)]
+def _keeps(words: Sequence[Word], one: _Writable) -> bool:
+    """Whether the words keep to their sources, hold the reader's answer, and say nothing twice in a row."""
+    sources = [one.question.text, *(passage.text for passage in one.task.passages)]
     if unattested(words, sources) or echoes(words, sources):
         return False
-    return asked.candidate is None or tells(joined(tuple(words)), asked.candidate.text)
+    return one.candidate is None or tells(joined(tuple(words)), one.candidate.text)
 
 
 def words_of(
-    written: Written, places: Places, task: Task, style: Style | WrittenStyle, session: WriterSession
+    written: WrittenAnswer, places: CopyPlaces, task: WritingTask, style: Style | WrittenStyle, session: WriterSession
 ) -> tuple[Word, ...]:
     """The words that the written tokens spell."""
     return spelled(_pieces(written, places, session), task.question, task.passages, sentence=style == "sentence")
 
 
-def _pieces(written: Written, places: Places, session: WriterSession) -> list[Piece]:
+def _pieces(written: WrittenAnswer, places: CopyPlaces, session: WriterSession) -> list[Piece]:
     pieces = []
     for copied in written.tokens:
         text = session.piece(copied.token)
@@ -201,26 +202,26 @@ def _pieces(written: Written, places: Places, session: WriterSession) -> list[Pi
     return pieces
 
 
-def _answer(words: tuple[Word, ...], style: Style, chance: float, task: Task) -> Answer:
+def _answer(words: tuple[Word, ...], style: Style, chance: float, task: WritingTask) -> Answer:
     """The words, and the passages that they point to in the order of their first words."""
     by_id = {passage.id: passage for passage in task.passages}
     named = dict.fromkeys(word.passage_id for word in words)
     return Answer(joined(words), style, chance, words, tuple(by_id[name] for name in named if name is not None))
 
 
-class _Hearing:
-    """Tells words as soon as they are whole: when the next has begun."""
+class _WordStream:
+    """Passes words on as soon as they are whole: when the next has begun."""
 
-    def __init__(self, asked: Sequence[_Asked], style: Style, session: WriterSession, heard: Heard) -> None:
-        self._asked, self._style, self._session, self._heard = asked, style, session, heard
-        self._told: dict[int, int] = Counter()
+    def __init__(self, writable: Sequence[_Writable], style: Style, session: WriterSession, on_words: OnWords) -> None:
+        self._writable, self._style, self._session, self._on_words = writable, style, session, on_words
+        self._sent: dict[int, int] = Counter()
 
-    def __call__(self, number: int, written: Written, places: Places) -> None:
+    def __call__(self, number: int, written: WrittenAnswer, places: CopyPlaces) -> None:
         if self._session.piece(written.tokens[-1].token).startswith("##"):
             return
-        one = self._asked[number]
+        one = self._writable[number]
         words = words_of(written, places, one.task, self._style, self._session)[:-1]
-        fresh = words[self._told[number] :]
-        self._told[number] += len(fresh)
+        fresh = words[self._sent[number] :]
+        self._sent[number] += len(fresh)
         if fresh:
-            self._heard(one.place, fresh)
+            self._on_words(one.place, fresh)

@@ -11,7 +11,7 @@ from html import escape
 from wherefrom.plots import standalone, svg, text_at
 from wherefrom.text import clean
 from wherefrom.types import joined
-from wherefrom.write.explain import Explanation, Source
+from wherefrom.write.explain import Explanation, NamedSource
 
 # Okabe and Ito's colours, which are told apart by the colour-blind too.
 _OF_KIND = {"vocabulary": "#8c8c8c", "question": "#0072b2", "answer": "#e69f00"}
@@ -111,8 +111,8 @@ def _bars(parts: list[str], explanation: Explanation, top: float) -> float:
         for number, share in enumerate(shares):
             if share >= _HARDLY:
                 y -= _BARS * share
-                told = f"{word.text}: {explanation.sources[number].name}, {share:.3f}"
-                parts.append(_rect(x + 4, y, _BAR - 8, _BARS * share, _colour(explanation.sources, number), told))
+                tooltip = f"{word.text}: {explanation.sources[number].name}, {share:.3f}"
+                parts.append(_rect(x + 4, y, _BAR - 8, _BARS * share, _colour(explanation.sources, number), tooltip))
         parts.append(text_at(x + _BAR / 2 + 4, top + _BARS + 12, _short(word.text), "end", turned=45))
     return top + _BARS
 
@@ -139,8 +139,8 @@ def _map(parts: list[str], explanation: Explanation, columns: _Columns, top: flo
             weight = looked[column.place]
             if weight >= _HARDLY:
                 seen = explanation.seen[column.place]
-                colour, told = _colour(explanation.sources, seen.source), f"{word.text} ← {seen.text}: {weight:.3f}"
-                parts.append(_rect(column.x, y, _CELL, _CELL, colour, told, _shade(weight)))
+                colour, tooltip = _colour(explanation.sources, seen.source), f"{word.text} ← {seen.text}: {weight:.3f}"
+                parts.append(_rect(column.x, y, _CELL, _CELL, colour, tooltip, _shade(weight)))
     return top + _CELL * len(explanation.words)
 
 
@@ -158,7 +158,7 @@ def _shade(weight: float) -> float:
     return math.sqrt(min(1.0, max(weight, 0.0)))
 
 
-def _colour(sources: Sequence[Source], number: int) -> str:
+def _colour(sources: Sequence[NamedSource], number: int) -> str:
     source = sources[number]
     if source.kind != "passage":
         return _OF_KIND[source.kind]
@@ -166,11 +166,11 @@ def _colour(sources: Sequence[Source], number: int) -> str:
     return _OF_PASSAGES[(number - first) % len(_OF_PASSAGES)]
 
 
-def _rect(x: float, y: float, wide: float, high: float, colour: str, told: str = "", shade: float = 1.0) -> str:
+def _rect(x: float, y: float, wide: float, high: float, colour: str, tooltip: str = "", shade: float = 1.0) -> str:
     """A filled box, with words for those who point at it."""
     box = f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" fill="{colour}"'
     box += f' fill-opacity="{shade:.2f}"' if shade < 1.0 else ""
-    return f"{box}><title>{escape(clean(told))}</title></rect>" if told else f"{box}/>"
+    return f"{box}><title>{escape(clean(tooltip))}</title></rect>" if tooltip else f"{box}/>"
 
 
 def _row_label(explanation: Explanation) -> float:

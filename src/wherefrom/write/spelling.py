@@ -1,7 +1,7 @@
 """Wordpieces back to text: copied ones as they stand at their place, others joined by rule.
 
 A network writes pieces of an uncased vocabulary. Where a piece was copied, its characters are those of the passage or
-the question, with their capitals, accents and spacing; so a name or a number is told exactly as the source has it. The
+the question, with their capitals, accents and spacing; so a name or a number is written exactly as in the source. The
 result is a list of `Word`s, each with the characters it was copied from; those of a question word are the question's.
 """
 
@@ -42,7 +42,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _SourceText:
     """One of the texts that can be copied from."""
 
     source: WordSource
@@ -54,7 +54,7 @@ class _Place:
 class _Run:
     """Pieces that belong together: neighbours in one text, or the pieces of a vocabulary word."""
 
-    place: _Place | None  # None: the vocabulary
+    place: _SourceText | None  # None: the vocabulary
     continues: bool
     pieces: list[Piece] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)  # of the pieces, among all that were written
@@ -65,7 +65,7 @@ class _Part:
     """A word of a run, or what a run gives to a word."""
 
     text: str
-    place: _Place | None
+    place: _SourceText | None
     start: int
     end: int
     share: float
@@ -81,8 +81,8 @@ def spelled(
 
     A copied word is what stands at its place, but for the first letter's case at the start and inside of a sentence.
 
-    A word whose pieces come from several places is told by the one with the largest share that spells the whole word
-    there; if none does, it is the vocabulary's.
+    A word whose pieces come from several places is taken from the one with the largest share that spells the whole
+    word; if none does, it is the vocabulary's.
     """
     return tuple(word for word, _ in spelled_with(pieces, question, passages, sentence))
 
@@ -94,7 +94,7 @@ def spelled_with(
     spelling = _Spelling(question, passages)
     parts = list(_grouped(_runs(pieces, question, passages)))
     groups = [_resolved(group, spelling) for group in parts]
-    told: list[Word] = []
+    spelled_words: list[Word] = []
     written = ""
     tight = True  # whether the next word comes without a space
     for place, (word, known) in enumerate(groups):
@@ -106,24 +106,24 @@ def spelled_with(
             space = known
             after = word.text.endswith(_NO_SPACE_AFTER) or _opens(written, word.text, following)
         text = word.text
-        if sentence and not told:
+        if sentence and not spelled_words:
             text = _capital(text)
         elif known is None and written and not _ENDED.search(written):
             text = spelling.inside(text, word)
-        told.append(replace(word, text=text, space=space))
+        spelled_words.append(replace(word, text=text, space=space))
         written += space + text
         tight = after
     numbers = [tuple(dict.fromkeys(number for part in group for number in part.numbers)) for group in parts]
-    return list(zip(told, numbers, strict=True))
+    return list(zip(spelled_words, numbers, strict=True))
 
 
 def _runs(pieces: Sequence[Piece], question: str, passages: Sequence[Passage]) -> Iterator[_Run]:
     """Pieces that follow each other in one text are copied together, with what stands between them."""
-    places = [_Place("passage", passage.id, passage.text) for passage in passages]
-    asked = _Place("question", None, question)
+    places = [_SourceText("passage", passage.id, passage.text) for passage in passages]
+    question_text = _SourceText("question", None, question)
     run: _Run | None = None
     for number, piece in enumerate(pieces):
-        place = _place(piece, asked, places)
+        place = _place(piece, question_text, places)
         if place is None and _SPECIAL.fullmatch(piece.text):
             continue  # [UNK] and its like have no letters
         if run is not None and run.place is place and _follows(run, piece):
@@ -137,11 +137,11 @@ def _runs(pieces: Sequence[Piece], question: str, passages: Sequence[Passage]) -
         yield run
 
 
-def _place(piece: Piece, asked: _Place, places: Sequence[_Place]) -> _Place | None:
+def _place(piece: Piece, question_text: _SourceText, places: Sequence[_SourceText]) -> _SourceText | None:
     """The text that a piece was copied from, if it says so and has characters there."""
-    place: _Place | None = None
+    place: _SourceText | None = None
     if piece.source == "question":
-        place = asked
+        place = question_text
     elif piece.source == "passage" and piece.passage is not None and 0 <= piece.passage < len(places):
         place = places[piece.passage]
     if place is None or piece.start is None or piece.end is None:
@@ -223,7 +223,7 @@ def _resolved(group: Sequence[_Part], spelling: _Spelling) -> tuple[Word, str | 
         if part.place is None:
             return Word(spelling.of(text), "vocabulary", share=part.share), space
         return Word(text, part.place.source, part.place.passage_id, part.start, part.end, part.share), space
-    shares: dict[_Place | None, float] = {None: 0.0}
+    shares: dict[_SourceText | None, float] = {None: 0.0}
     for part in group:
         shares[part.place] = shares.get(part.place, 0.0) + part.share / len(group)
     for part in sorted(group, key=lambda part: -shares[part.place]):
@@ -231,20 +231,20 @@ def _resolved(group: Sequence[_Part], spelling: _Spelling) -> tuple[Word, str | 
             break
         around = _word_at(part.place.text, part.start)
         if around is not None and _plain(part.place.text[around[0] : around[1]]) == _plain(text):
-            told = part.place.text[around[0] : around[1]]
-            return Word(told, part.place.source, part.place.passage_id, *around, shares[part.place]), space
+            word = part.place.text[around[0] : around[1]]
+            return Word(word, part.place.source, part.place.passage_id, *around, shares[part.place]), space
     return Word(spelling.of(text.lower()), "vocabulary", share=shares[None]), space
 
 
 def _word_at(text: str, place: int) -> tuple[int, int] | None:
     """The word around a character; no word is longer than 64 characters to either side."""
     begin = max(0, place - 64)
-    found = ((begin + a, begin + b) for a, b in words(text[begin : place + 64]))
-    return next(((a, b) for a, b in found if a <= place < b), None)
+    spans = ((begin + a, begin + b) for a, b in words(text[begin : place + 64]))
+    return next(((a, b) for a, b in spans if a <= place < b), None)
 
 
 class _Spelling:
-    """Which words the sources write with capitals; they are read only when a word asks."""
+    """Which words the sources write with capitals; they are read only when a word needs it."""
 
     def __init__(self, question: str, passages: Sequence[Passage]) -> None:
         self._question = question
@@ -330,14 +330,14 @@ def _apostrophe(written: str, mark: str, following: str) -> tuple[str, bool]:
 
 def _inside_number(written: str, mark: str, following: str) -> bool:
     """Whether a mark between two numbers belongs to them: 3.5, 1,000 and 10:30, but not `in 1990, 300 people`."""
-    found = re.search(r"\d+$", written)
-    if found is None or not following[:1].isdigit():
+    match = re.search(r"\d+$", written)
+    if match is None or not following[:1].isdigit():
         return False
     ahead = re.match(r"\d+", following)
     digits = len(ahead[0]) if ahead else 0
     if mark == ",":
-        return len(found[0]) <= 3 and digits == 3
-    return mark == "." or (len(found[0]) <= 2 and digits == 2)
+        return len(match[0]) <= 3 and digits == 3
+    return mark == "." or (len(match[0]) <= 2 and digits == 2)
 
 
 def _opens(written: str, word: str, following: str) -> bool:

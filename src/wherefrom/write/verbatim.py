@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wherefrom.stages import Heard
+from wherefrom.stages import OnWords
 from wherefrom.text import Span, sentences_around, words
 from wherefrom.types import Answer, Candidate, Hit, Passage, Question, Style, Word
 
@@ -23,7 +23,7 @@ class VerbatimWriter:
         candidates: Sequence[Sequence[Candidate]],
         chances: Sequence[float],
         style: Style,
-        heard: Heard | None = None,  # noqa: ARG002 - all words are there at once
+        on_words: OnWords | None = None,  # noqa: ARG002 - all words are there at once
     ) -> list[Answer]:
         return [
             _quoted(read[0], style, chance) if read else Answer(None, style, chance)

@@ -21,7 +21,7 @@ from wherefrom.networks.encoder import NEVER, Encoder, EncoderSettings, initiali
 
 
 @dataclass(frozen=True, slots=True)
-class AskerSettings:
+class QuestionDecoderSettings:
     """The decoder, and what it may write."""
 
     layers: int = 4
@@ -37,9 +37,9 @@ class AskerSettings:
 class AskerNetwork(nn.Module):
     """An encoder, two heads for the answer, a decoder for the question."""
 
-    def __init__(self, encoder: EncoderSettings, settings: AskerSettings | None = None) -> None:
+    def __init__(self, encoder: EncoderSettings, settings: QuestionDecoderSettings | None = None) -> None:
         super().__init__()
-        self.settings = settings or AskerSettings()
+        self.settings = settings or QuestionDecoderSettings()
         width = encoder.width
         self.encoder = Encoder(encoder)
         self.first = nn.Linear(width, 1)
@@ -79,13 +79,13 @@ class AskerNetwork(nn.Module):
         ends: Tensor = fit.masked_fill(~(passage & near), NEVER)
         return ends
 
-    def asked(self, states: Tensor, mask: Tensor, tokens: Tensor, written: Tensor, wanted: Tensor) -> Tensor:
+    def log_chances(self, states: Tensor, mask: Tensor, tokens: Tensor, written: Tensor, wanted: Tensor) -> Tensor:
         """log P of `wanted`, (batch, steps), each behind what is `written` before it, (batch, steps).
 
         `states` are the passage's with the answer marked, `tokens` and `mask` its tokens: (batch, length, ...).
         Only the wanted tokens' chances are put together: those of the whole vocabulary take most of a step otherwise.
         """
-        hidden = self._told(states, mask, written)
+        hidden = self._decoded(states, mask, written)
         generated, copied, gate = self._sources(hidden, states, mask)
         there = tokens[:, None] == wanted[:, :, None]  # (batch, steps, length)
         from_passage = (copied * there).sum(-1).clamp(min=1e-9)
@@ -96,19 +96,20 @@ class AskerNetwork(nn.Module):
 
     def following(self, states: Tensor, mask: Tensor, tokens: Tensor, written: Tensor) -> Tensor:
         """The chances of the token behind `written`, (batch, words)."""
-        hidden = self._told(states, mask, written)[:, -1:]
+        hidden = self._decoded(states, mask, written)[:, -1:]
         generated, copied, gate = self._sources(hidden, states, mask)
         chance = torch.softmax(generated, -1)[:, 0] * torch.sigmoid(gate)
         return chance.scatter_add(1, tokens, copied[:, 0] * torch.sigmoid(-gate))
 
-    def _told(self, states: Tensor, mask: Tensor, written: Tensor) -> Tensor:
+    def _decoded(self, states: Tensor, mask: Tensor, written: Tensor) -> Tensor:
+        """The decoder's states behind each token that is written: (batch, steps, width)."""
         steps = written.shape[1]
         hidden = self.encoder.word(written) + self.position.weight[:steps]
         later = torch.ones(steps, steps, dtype=torch.bool, device=written.device).triu(1)
         for layer in self.layers:
             hidden = layer(hidden, states, tgt_mask=later, memory_key_padding_mask=~mask)
-        told: Tensor = self.norm(hidden)  # (batch, steps, width)
-        return told
+        normed: Tensor = self.norm(hidden)
+        return normed
 
     def _sources(self, hidden: Tensor, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits of the vocabulary, (batch, steps, words); chances of the passage's tokens; the gate's logit."""

@@ -1,16 +1,11 @@
-"""Questions that were asked about SQuAD's own training paragraphs (`asking`), in SQuAD's format: for other readers.
+"""Questions that were asked about SQuAD's own training paragraphs, in SQuAD's format: for other readers.
 
-    python -m wherefrom.systems.asker.squad ASKED.safetensors DATA TOKENIZER.json OUT.json [--ten-passages DIR]
-
-DATA is the folder of datasets; with that of the ten-passage set also those about passages that were retrieved for
-training questions. A question's names are written as its paragraph writes them (`write.spelling`).
+A question's names are written as its paragraph writes them (`write.spelling`).
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,16 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
-from numpy.typing import NDArray
-from safetensors import safe_open
 
 from wherefrom.data import squad
 from wherefrom.data.examples import whole
 from wherefrom.durable import write_text
-from wherefrom.errors import WherefromError
 from wherefrom.evaluate.ten_passages import rows_of
 from wherefrom.runtime.weights import unbounded
-from wherefrom.systems.reader.material import MOST_PASSAGE_TOKENS, SOURCES
+from wherefrom.train.material import MOST_PASSAGE_TOKENS, Material, Numbers
 from wherefrom.types import Passage
 from wherefrom.write.spelling import Piece, spelled
 
@@ -40,12 +32,12 @@ _BATCH = 256  # texts that are tokenised together
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class _Asked:
     """Examples of source `asked`, one at each place."""
 
-    passage: NDArray[Any]
-    question: Sequence[NDArray[Any]]  # tokens
-    span: NDArray[Any]  # first and last token of the passage
+    passage: Numbers
+    question: Sequence[Numbers]  # tokens
+    span: Numbers  # first and last token of the passage
     passages: Mapping[int, bytes]  # the tokens of each passage that is asked about
 
 
@@ -56,7 +48,7 @@ class _Paragraph:
     passage: Passage
     article: str
     known: set[str] = field(default_factory=set)  # questions that SQuAD asks, as `_plain` has them
-    questions: list[tuple[NDArray[Any], int, int]] = field(default_factory=list)  # tokens, first, last
+    questions: list[tuple[Numbers, int, int]] = field(default_factory=list)  # tokens, first, last
 
 
 def write(
@@ -78,77 +70,66 @@ def write(
     known = _paragraphs(data)
     if ten_passages is not None:
         known += _retrieved(ten_passages, {paragraph.passage.text for paragraph in known})
-    about = list(_matched(asked_questions(asked), known, tokenizer))
+    about = list(_matched(_asked_questions(asked), known, tokenizer))
     report(f"{sum(len(paragraph.questions) for paragraph, _ in about):,} questions about {len(about):,} paragraphs")
     articles: list[dict[str, Any]] = []
-    kept = paragraphs = 0
-    for title, group in groupby(about, lambda told: told[0].article):
-        told: list[dict[str, Any]] = []
+    questions = 0
+    for title, group in groupby(about, lambda pair: pair[0].article):
+        paragraphs: list[dict[str, Any]] = []
         for paragraph, encoding in group:
-            asks = list(_questions(paragraph, encoding, tokenizer))
-            numbered = [{"id": f"asked-{kept + number}", **one} for number, one in enumerate(asks, start=1)]
-            kept += len(numbered)
-            if numbered:
-                told.append({"context": paragraph.passage.text, "qas": numbered})
-        if told:
-            articles.append({"title": title, "paragraphs": told})
-            paragraphs += len(told)
+            numbered = enumerate(_questions(paragraph, encoding, tokenizer), start=questions + 1)
+            rows = [{"id": f"asked-{number}", **row} for number, row in numbered]
+            questions += len(rows)
+            if rows:
+                paragraphs.append({"context": paragraph.passage.text, "qas": rows})
+        if paragraphs:
+            articles.append({"title": title, "paragraphs": paragraphs})
     write_text(out, json.dumps({"version": "1.1", "data": articles}, ensure_ascii=False) + "\n")
-    return {"questions": kept, "paragraphs": paragraphs}
+    return {"questions": questions, "paragraphs": sum(len(article["paragraphs"]) for article in articles)}
 
 
-def asked_questions(path: Path) -> Asked:
-    """The questions in a material that `asking` added to."""
-    with safe_open(path, framework="numpy") as file:
-        rows = numpy.flatnonzero(file.get_tensor("source") == SOURCES.index("asked"))
-        gold, spans = file.get_tensor("gold")[rows], file.get_tensor("spans")[file.get_tensor("spans_until")[rows]]
-        texts = {
-            name: (file.get_tensor(f"{name}_tokens"), file.get_tensor(f"{name}_starts"))
-            for name in ("question", "passage")
-        }
-        questions = file.get_tensor("question")[rows]
-
-    def text(name: str, number: int) -> NDArray[Any]:
-        tokens, starts = texts[name]
-        one: NDArray[Any] = tokens[starts[number] : starts[number + 1]]
-        return one
-
-    passages = {int(number): _key(text("passage", number)) for number in numpy.unique(gold)}
-    return Asked(gold, [text("question", number) for number in questions], spans, passages)
+def _asked_questions(path: Path) -> _Asked:
+    """The questions in a material that they were added to."""
+    material = Material(path)
+    rows = numpy.flatnonzero(material.of_source("asked"))
+    gold, spans = material.column("gold")[rows], material.column("spans")[material.column("spans_until")[rows]]
+    passages = {int(number): _key(material.text("passage", number)) for number in numpy.unique(gold)}
+    questions = [material.text("question", number) for number in material.column("question")[rows]]
+    return _Asked(gold, questions, spans, passages)
 
 
 def _paragraphs(data: Path) -> list[_Paragraph]:
     """SQuAD's training paragraphs in their order; of two that are the same the first."""
-    found: dict[str, _Paragraph] = {}
+    paragraphs: dict[str, _Paragraph] = {}
     for example in squad.load(data / "squad", "train"):
         passage = example.passages[0]
-        paragraph = found.setdefault(passage.text, _Paragraph(passage, example.article))
+        paragraph = paragraphs.setdefault(passage.text, _Paragraph(passage, example.article))
         paragraph.known.add(_plain(example.question.text))
-    return list(found.values())
+    return list(paragraphs.values())
 
 
 def _retrieved(ten_passages: Path, known: set[str]) -> list[_Paragraph]:
     """The passages retrieved for training questions that are not `known`, by article."""
-    found: dict[str, _Paragraph] = {}
+    paragraphs: dict[str, _Paragraph] = {}
     for row in rows_of(ten_passages / "train.jsonl.gz"):
-        for told in row["passages"]:
-            text, place = told["passage_text"], told["url"]
-            if text not in known and text not in found:
-                found[text] = _Paragraph(whole(place, text), place.partition("#")[0])
-    return sorted(found.values(), key=lambda paragraph: (paragraph.article, paragraph.passage.id))
+        for passage in row["passages"]:
+            text, place = passage["passage_text"], passage["url"]
+            if text not in known and text not in paragraphs:
+                paragraphs[text] = _Paragraph(whole(place, text), place.partition("#")[0])
+    return sorted(paragraphs.values(), key=lambda paragraph: (paragraph.article, paragraph.passage.id))
 
 
 def _matched(
-    asked: Asked, paragraphs: Sequence[_Paragraph], tokenizer: Tokenizer
+    asked: _Asked, paragraphs: Sequence[_Paragraph], tokenizer: Tokenizer
 ) -> Iterator[tuple[_Paragraph, Encoding]]:
     """The paragraphs that are asked about, with the questions, and as tokens."""
     rows: defaultdict[bytes, list[int]] = defaultdict(list)
     for row, passage in enumerate(asked.passage.tolist()):
         rows[asked.passages[passage]].append(row)
     for begin in range(0, len(paragraphs), _BATCH):
-        some = paragraphs[begin : begin + _BATCH]
-        encodings = tokenizer.encode_batch([told.passage.text for told in some], add_special_tokens=False)
-        for paragraph, encoding in zip(some, encodings, strict=True):
+        batch = paragraphs[begin : begin + _BATCH]
+        encodings = tokenizer.encode_batch([each.passage.text for each in batch], add_special_tokens=False)
+        for paragraph, encoding in zip(batch, encodings, strict=True):
             ids = numpy.array(encoding.ids)
             for shift in range(max(0, len(ids) - MOST_PASSAGE_TOKENS) + 1):  # a long one is cut, wherever that was
                 for row in rows.get(_key(ids[shift : shift + MOST_PASSAGE_TOKENS]), ()):
@@ -175,24 +156,5 @@ def _plain(question: str) -> str:
     return "".join(letter for letter in unicodedata.normalize("NFKD", question.lower()) if letter.isalnum())
 
 
-def _key(tokens: NDArray[Any]) -> bytes:
+def _key(tokens: Numbers) -> bytes:
     return tokens.astype(numpy.int32).tobytes()
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m wherefrom.systems.asker.squad")
-    parser.add_argument("asked", type=Path, help="what `asking` wrote")
-    parser.add_argument("data", type=Path, help="the folder of datasets, which holds squad")
-    parser.add_argument("tokenizer", type=Path, help="the tokenizer.json of the material's encoder")
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--ten-passages", type=Path, help="the folder of that set: questions about its passages too")
-    options = parser.parse_args(arguments)
-    try:
-        counts = write(options.asked, options.data, options.tokenizer, options.out, print, options.ten_passages)
-    except WherefromError as error:
-        sys.exit(str(error))
-    print(", ".join(f"{count:,} {name}" for name, count in counts.items()))
-
-
-if __name__ == "__main__":
-    main()

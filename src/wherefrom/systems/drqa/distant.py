@@ -9,30 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from wherefrom.data.examples import Example, GoldSpan
 from wherefrom.data.locating import occurrences
-from wherefrom.errors import SettingsError
 from wherefrom.features.forms import stems
 from wherefrom.features.tokens import tokens
+from wherefrom.systems.drqa.settings import DistantSettings
 from wherefrom.text import FUNCTION_WORDS
 from wherefrom.types import Hit, Passage
-
-
-@dataclass(frozen=True, slots=True)
-class DistantSettings:
-    """Which retrieved passages are believed."""
-
-    passages: int = 5  # of a question, those that share most words with it
-    least: int = 25  # characters of a passage; Chen et al.
-    most: int = 1500
-    longest: int = 15  # tokens of an answer
-    shared: int = 1  # content words, by their stems, that question and passage have in common at least
-
-    def __post_init__(self) -> None:
-        if min(self.passages, self.longest) < 1 or not 0 <= self.least <= self.most or self.shared < 0:
-            raise SettingsError("distant: passages and longest must be above 0, 0 <= least <= most, and shared >= 0")
 
 
 def distant(
@@ -40,12 +25,12 @@ def distant(
 ) -> Iterator[Example]:
     """The examples, each with those of its hits that contain an answer; a question without any is left out."""
     settings = settings or DistantSettings()
-    for example, found in zip(examples, hits, strict=True):
-        asked = content(example.question.text)
+    for example, retrieved in zip(examples, hits, strict=True):
+        question = content(example.question.text)
         believed: list[tuple[int, Passage, list[GoldSpan]]] = []
-        for hit in found:
+        for hit in retrieved:
             spans = answers_in(example, hit.passage, settings)
-            shared = len(asked & content(hit.passage.text))
+            shared = len(question & content(hit.passage.text))
             if spans and shared >= settings.shared:
                 believed.append((shared, hit.passage, spans))
         best = sorted(believed, key=lambda row: -row[0])[: settings.passages]  # equal ones keep the order of the hits
@@ -64,14 +49,14 @@ def answers_in(example: Example, passage: Passage, settings: DistantSettings) ->
     """Every place of an answer, by its wording or by the dataset's patterns; none in a passage of the wrong length."""
     if not settings.least <= len(passage.text) <= settings.most:
         return []
-    found = [span for answer in example.answers for span in occurrences(answer, passage)]
+    spans = [span for answer in example.answers for span in occurrences(answer, passage)]
     for pattern in example.patterns:
-        found += [
+        spans += [
             GoldSpan(passage.id, place.start(), place.end(), place[0], sure=False)
             for place in re.finditer(pattern, passage.text, re.IGNORECASE)
             if place[0].strip()
         ]
-    return [span for span in dict.fromkeys(found) if len(tokens(span.text)) <= settings.longest]
+    return [span for span in dict.fromkeys(spans) if len(tokens(span.text)) <= settings.longest]
 
 
 def content(text: str) -> set[str]:

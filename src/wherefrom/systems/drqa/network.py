@@ -101,25 +101,30 @@ class DrQANetwork(nn.Module):
         return torch.cat(parts, -1) if parts else tf.new_zeros(*tf.shape, 0)
 
     def forward(
-        self, question: Tensor, asked: Sequence[int], passage: Tensor, told: Sequence[int], features: Tensor
+        self,
+        question: Tensor,
+        question_lengths: Sequence[int],
+        passage: Tensor,
+        passage_lengths: Sequence[int],
+        features: Tensor,
     ) -> Logits:
-        """Vectors of the questions, of the passages, and how long each of them is."""
-        real = torch.arange(question.shape[1], device=question.device) < _column(asked, question)  # (batch, asked)
-        inside = torch.arange(passage.shape[1], device=passage.device) < _column(told, passage)  # (batch, told)
+        """Vectors of the questions, (batch, words, width), of the passages, (batch, tokens, width), and features."""
+        real = _mask(question, question_lengths)  # (batch, words)
+        inside = _mask(passage, passage_lengths)  # (batch, tokens)
         question, passage = self.dropout(question), self.dropout(passage)
         parts = [passage, features]
         if self.closeness is not None:
             parts.append(self._aligned(self.closeness, passage, question, real))
-        read = self.passage(torch.cat(parts, -1), told)  # (batch, told, encoded)
-        heard = self.question(question, asked)  # (batch, asked, encoded)
-        scores = self.weight(heard).squeeze(-1).masked_fill(~real, -torch.inf)
-        whole = (torch.softmax(scores, -1)[:, None] @ heard).squeeze(1)  # (batch, encoded)
+        read = self.passage(torch.cat(parts, -1), passage_lengths)  # (batch, tokens, encoded)
+        words = self.question(question, question_lengths)  # (batch, words, encoded)
+        scores = self.weight(words).squeeze(-1).masked_fill(~real, -torch.inf)
+        whole = (torch.softmax(scores, -1)[:, None] @ words).squeeze(1)  # (batch, encoded)
         start = (read @ self.start(whole)[..., None]).squeeze(-1)
         end = (read @ self.end(whole)[..., None]).squeeze(-1)
         return Logits(start.masked_fill(~inside, -torch.inf), end.masked_fill(~inside, -torch.inf))
 
     def _aligned(self, closeness: nn.Linear, passage: Tensor, question: Tensor, real: Tensor) -> Tensor:
-        """f_align: (batch, told, width)."""
+        """f_align: (batch, tokens, width)."""
         scores = torch.relu(closeness(passage)) @ torch.relu(closeness(question)).transpose(1, 2)
         return torch.softmax(scores.masked_fill(~real[:, None], -torch.inf), -1) @ question
 
@@ -145,11 +150,11 @@ class _Layers(nn.Module):
     def forward(self, given: Tensor, lengths: Sequence[int]) -> Tensor:
         """(batch, tokens, given) -> (batch, tokens, encoded), zero at padding."""
         packed = pack_padded_sequence(given, torch.tensor(list(lengths)), batch_first=True, enforce_sorted=False)
-        found: list[Tensor] = []
+        layers: list[Tensor] = []
         for lstm in self.lstms:
             packed, _ = lstm(_with(packed, self.dropout(packed.data)))
-            found.append(packed.data)
-        joined = torch.cat(found, -1) if self.concat else found[-1]
+            layers.append(packed.data)
+        joined = torch.cat(layers, -1) if self.concat else layers[-1]
         padded: Tensor
         padded, _ = pad_packed_sequence(
             _with(packed, self.dropout(joined)), batch_first=True, total_length=given.shape[1]
@@ -162,8 +167,10 @@ def _with(packed: PackedSequence, data: Tensor) -> PackedSequence:
     return PackedSequence(data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices)
 
 
-def _column(lengths: Sequence[int], like: Tensor) -> Tensor:
-    return torch.tensor(list(lengths), device=like.device)[:, None]
+def _mask(texts: Tensor, lengths: Sequence[int]) -> Tensor:
+    """(batch, tokens): true up to each text's length."""
+    place = torch.arange(texts.shape[1], device=texts.device)
+    return place < torch.tensor(list(lengths), device=texts.device)[:, None]
 
 
 def span_loss(logits: Logits, starts: Tensor, ends: Tensor) -> Tensor:
@@ -188,12 +195,3 @@ def soft_loss(logits: Logits, starts: Tensor, ends: Tensor, temperature: float) 
         known = torch.log_softmax(scores.float() / temperature, -1).masked_fill(chances == 0, 0.0)  # no 0 * infinity
         loss = loss - (chances * known).sum(-1).mean()
     return temperature**2 * loss
-
-
-def best_spans(logits: Logits, longest: int) -> Tensor:
-    """(batch, 2): first and last token of the best span of at most `longest` tokens; ties to the earlier, shorter."""
-    tokens = logits.start.shape[1]
-    scores = logits.start[:, :, None] + logits.end[:, None, :]  # (batch, tokens, tokens)
-    allowed = torch.ones(tokens, tokens, dtype=torch.bool, device=scores.device).triu().tril(longest - 1)
-    flat = scores.masked_fill(~allowed, -torch.inf).flatten(1).max(-1).indices
-    return torch.stack([flat // tokens, flat % tokens], -1)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from wherefrom.errors import WherefromError
 from wherefrom.runtime.weights import unbounded
+from wherefrom.train.vectors import principal_components
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -78,15 +79,4 @@ def read_pieces(encoder: Path, width: int, reach: float) -> Pieces:
         name = next(name for name in sorted(file.keys()) if name.endswith("word_embeddings.weight"))
         table = file.get_tensor(name).astype(numpy.float32)
     tokenizer = unbounded(Tokenizer.from_file(str(encoder / "tokenizer.json")))
-    return Pieces(tokenizer, turned(table, width, reach))
-
-
-def turned(table: Numbers, width: int, reach: float) -> Numbers:
-    """Principal components: the rows, centred, along their `width` widest directions, scaled to `reach`."""
-    centred = table - table.mean(0)
-    _, directions = numpy.linalg.eigh(centred.T @ centred)  # from the narrowest on
-    widest = directions[:, ::-1][:, :width]
-    signs = numpy.sign(widest[numpy.abs(widest).argmax(0), numpy.arange(widest.shape[1])])  # the same on every machine
-    found = centred @ (widest * signs)
-    scaled: Numbers = found * (reach / numpy.sqrt((found**2).mean()))
-    return scaled.astype(numpy.float32)
+    return Pieces(tokenizer, principal_components(table, width, reach))

@@ -1,49 +1,31 @@
-"""Fits the judge: from what the network says of ten passages to the chance that they answer the question.
+"""Fits the judge of a reader: from what the network says of ten passages to the chance that they answer the question.
 
-    python -m wherefrom.systems.judge.system --weights DIR --ten-passages valid.jsonl.gz --data DIR
+    OUT/ten-passages/     the ten-passage set, unless another folder is named; no article of its validation part was
+                          trained on
+    OUT/readings/         what the network says of its questions, kept line by line
+    WEIGHTS/judge.json    the result, beside the network: what `judge/calibrated.py` reads, and what was measured
 
 Articles are dealt into two halves: the judge is fitted on the questions of one and measured on those of the other.
-Writes `judge.json` beside the network: what `judge/calibrated.py` reads, and what was measured.
 """
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import numpy
-
-from wherefrom.durable import write_text
-from wherefrom.errors import NotFound, SettingsError, WherefromError
-from wherefrom.evaluate.ten_passages import wikipedia_titles
+from wherefrom.errors import SettingsError
+from wherefrom.evaluate.halves import halved
+from wherefrom.evaluate.spread import evenly_spread
 from wherefrom.judge.calibrated import NAMES
-from wherefrom.metrics import calibration
 from wherefrom.origin import commit_of, file_hash
-from wherefrom.systems.judge.material import Asked, Judged, asked_of, collected, model_hashes
-from wherefrom.train.errors import TrainingError
-from wherefrom.train.logistic import (
-    Knots,
-    Logistic,
-    Numbers,
-    Truths,
-    interpolated,
-    isotonic,
-    log_loss,
-    logistic,
-    sigmoid,
-)
+from wherefrom.systems.judge.about import Inputs
 from wherefrom.train.progress import paced
+from wherefrom.train.stages import Facts, Say, Stage, needed, write_json
+from wherefrom.train.ten_passages import ten_passages
 
 JUDGE = "judge.json"
-PRECISIONS = (0.8, 0.9, 0.95)
-THRESHOLDS = tuple(step / 20 for step in range(1, 20))
-_FOLDS = 5
+FIGURES = ("questions", "answerable_f1", "answerable_f1 at 0.5", "ece", "aurc")  # that the note on it repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,298 +35,58 @@ class JudgeFitSettings:
     questions: int = 0  # at most so many, evenly spread; 0 takes all of them
     ridge: float = 1.0  # pull of the weights towards 0, after scaling; thousands of questions outweigh it
     right: float = 0.5  # F1 with a gold answer from which an answer counts as right, as in `wherefrom score`
+    titles: bool = True  # passages are read with the titles of their articles, as those of a library have them
     threads: int = 2
 
     def __post_init__(self) -> None:
         if self.questions < 0 or self.ridge <= 0 or not 0.0 < self.right <= 1.0 or self.threads < 1:
-            raise SettingsError("judge.questions, judge.ridge, judge.right and judge.threads must be above 0")
+            raise SettingsError("questions must be 0 or above, ridge, right and threads above 0, and right at most 1")
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A judge: a logistic regression and, where it does better, knots that bend its chances into place."""
-
-    line: Logistic
-    knots: Knots  # () where the logistic's own chances are better
-
-    def chances(self, rows: Sequence[Judged]) -> list[float]:
-        """0 where nothing was found, as `CalibratedJudge` has it."""
-        known = [place for place, row in enumerate(rows) if row.features is not None]
-        chances = [0.0] * len(rows)
-        for place, chance in zip(known, self._of(_features([rows[place] for place in known])), strict=True):
-            chances[place] = float(chance)
-        return chances
-
-    def _of(self, features: Numbers) -> Numbers:
-        logits = self.line.logits(features)
-        return interpolated(self.knots, logits) if self.knots else sigmoid(logits)
+DEFAULTS = JudgeFitSettings()
 
 
-def calibrate(
-    weights: Path,
-    ten_passages: Path,
-    data: Path | None,
-    work: Path,
-    settings: JudgeFitSettings | None = None,
-    report: Callable[[int, int], None] = lambda *_: None,
-) -> dict[str, Any]:
-    """Fit the judge of the network in `weights`, write its `judge.json`, and give what was written.
+def stages(settings: JudgeFitSettings, inputs: Inputs, out: Path, say: Say) -> list[Stage]:
+    """From a reader's weights to its judge."""
+    from wherefrom.systems.judge.material import model_hashes, questions_of, readings_file
 
-    `ten_passages` is the validation file of the ten-passage set: no article of it was trained on. `data` is the folder
-    of datasets with Wikipedia's titles; without it passages are read without titles. `work` keeps what was read.
-    """
-    settings = settings or JudgeFitSettings()
-    origin = made_of(weights, ten_passages, data, settings)
-    questions = asked_of(ten_passages, dict(wikipedia_titles(data)) if data else None)
-    fitting_half = halved(questions)
-    about = {name: origin[name] for name in ("ten_passages", "titles")}
-    rows = collected(spread(questions, settings.questions), weights, about, work, settings.threads, report)
-    fitting = [row for row in rows if row.article in fitting_half]
-    measuring = [row for row in rows if row.article not in fitting_half]
-    for half in (fitting, measuring):
-        seen = [row for row in half if row.features is not None]
-        if len({row.answerable for row in seen}) < 2 or (half is fitting and len({row.article for row in seen}) < 2):
-            raise TrainingError(
-                f"{len(half)} questions of {ten_passages.name} are not enough to fit a judge: both halves of the "
-                "articles need answerable and unanswerable ones; take more questions"
-            )
-    fitted, losses, chances = fit(fitting, settings.ridge)
-    wanted = {
-        precision: calibration.threshold_for_precision(chances, [row.answerable for row in fitting], precision)
-        for precision in PRECISIONS
-    }
-    commit, changed = commit_of()
-    result = {
-        **as_json(fitted),
-        "fitted": {**counted(fitting), "cross-validated log loss": losses},
-        "measured": measured(fitted, measuring, wanted, settings.right),
-        "made_of": origin,
-        "commit": commit,
-        "uncommitted_changes": changed,
-    }
-    write_text(weights / JUDGE, json.dumps(result, indent=2) + "\n")
-    return result
+    ten, folder = inputs.ten_passages or out / "ten-passages", out / "readings"
+    valid = ten / "valid.jsonl.gz"
 
+    def read_of() -> dict[str, Any]:
+        return {"ten_passages": file_hash(needed(valid, "ten-passages")), "titles": settings.titles}
 
-def made_of(weights: Path, ten_passages: Path, data: Path | None, settings: JudgeFitSettings) -> dict[str, Any]:
-    """What a judge follows from; equal facts, equal judge."""
-    if not ten_passages.exists():
-        raise NotFound(f"{ten_passages} is not there; `wherefrom data ten-passages` builds it")
-    fitted = {name: value for name, value in asdict(settings).items() if name != "threads"}
-    return {
-        "model": model_hashes(weights),
-        "ten_passages": file_hash(ten_passages),
-        "titles": data is not None,
-        "features": list(NAMES),
-        "settings": fitted,
-    }
+    def file() -> Path:
+        return readings_file(folder, inputs.weights, read_of())
 
+    def read(_: Path) -> Facts:
+        from wherefrom.evaluate.ten_passages import wikipedia_titles
+        from wherefrom.systems.judge.material import collect
 
-# Halves.
+        questions = questions_of(valid, dict(wikipedia_titles(inputs.data)) if settings.titles else None)
+        chosen = evenly_spread(questions, settings.questions)
+        collect(chosen, file(), inputs.weights, settings.threads, paced("readings", say))
+        return {"questions": len(chosen)}
 
+    def fitted_of() -> dict[str, Any]:
+        """What a judge follows from; equal facts, equal judge."""
+        chosen = {name: getattr(settings, name) for name in ("questions", "ridge", "right")}
+        return {"model": model_hashes(inputs.weights), **read_of(), "features": list(NAMES), "settings": chosen}
 
-class OfArticle(Protocol):
-    """A question that belongs to an article."""
+    def fit(path: Path) -> Facts:
+        from wherefrom.systems.judge.fit import describe, fitted_judge
+        from wherefrom.systems.judge.material import kept
 
-    @property
-    def article(self) -> str: ...
+        questions = questions_of(valid, None)
+        rows = kept(needed(file(), "readings"), evenly_spread(questions, settings.questions))
+        commit, changed = commit_of()
+        judge = fitted_judge(rows, halved(questions), settings.ridge, settings.right)
+        write_json(path, {**judge, "made_of": fitted_of(), "commit": commit, "uncommitted_changes": changed})
+        say("judge: " + describe(judge).replace("\n", "\njudge: "))
+        return {name: judge["measured"][name] for name in FIGURES}
 
-
-def halved(questions: Sequence[OfArticle]) -> set[str]:
-    """The articles to fit on: in the order of a hash of their names, as many as hold half of the questions."""
-    sizes: dict[str, int] = {}
-    for question in questions:
-        sizes[question.article] = sizes.get(question.article, 0) + 1
-    chosen: set[str] = set()
-    taken = 0
-    for article in sorted(sizes, key=_shuffled):
-        if 2 * taken + sizes[article] <= len(questions) or not chosen:  # closer to half with it than without
-            chosen.add(article)
-            taken += sizes[article]
-    return chosen
-
-
-def spread(questions: Sequence[Asked], most: int) -> list[Asked]:
-    """At most so many, every n-th; 0 is all."""
-    if not most or most >= len(questions):
-        return list(questions)
-    return [questions[number * len(questions) // most] for number in range(most)]
-
-
-def _shuffled(article: str) -> str:
-    return hashlib.sha256(article.encode()).hexdigest()
-
-
-# Fitting.
-
-
-def fit(rows: Sequence[Judged], ridge: float) -> tuple[Fitted, dict[str, float], list[float]]:
-    """The better of both kinds by log loss on articles that were left out, fitted on all rows.
-
-    With it come both losses, and the chances of the better kind for articles that were left out.
-    """
-    seen = [row for row in rows if row.features is not None]
-    truths = _truths(seen)
-    straight, bent = left_out(seen, ridge, bent=False), left_out(seen, ridge, bent=True)
-    losses = {"logistic": log_loss(numpy.array(straight), truths), "isotonic": log_loss(numpy.array(bent), truths)}
-    better = losses["isotonic"] < losses["logistic"]
-    chances = dict(zip((row.id for row in seen), bent if better else straight, strict=True))
-    return _fitted(seen, ridge, better), losses, [chances.get(row.id, 0.0) for row in rows]
-
-
-def left_out(rows: Sequence[Judged], ridge: float, bent: bool) -> list[float]:
-    """For each row the chance by a judge that was fitted on other articles: in turn, a fifth of them is left out."""
-    articles = sorted({row.article for row in rows}, key=_shuffled)
-    folds = {article: place % _FOLDS for place, article in enumerate(articles)}
-    chances: dict[str, float] = {}
-    for fold in range(min(_FOLDS, len(articles))):
-        others = [row for row in rows if folds[row.article] != fold]
-        held = [row for row in rows if folds[row.article] == fold]
-        chances |= zip((row.id for row in held), _fitted(others, ridge, bent).chances(held), strict=True)
-    return [chances[row.id] for row in rows]
-
-
-def _fitted(rows: Sequence[Judged], ridge: float, bent: bool) -> Fitted:
-    features, truths = _features(rows), _truths(rows)
-    line = logistic(features, truths, ridge)
-    return Fitted(line, isotonic(line.logits(features), truths) if bent else ())
-
-
-def _features(rows: Sequence[Judged]) -> Numbers:
-    return numpy.array([row.features for row in rows], numpy.float64).reshape(-1, len(NAMES))
-
-
-def _truths(rows: Sequence[Judged]) -> Truths:
-    return numpy.array([row.answerable for row in rows], bool)
-
-
-def as_json(fitted: Fitted) -> dict[str, Any]:
-    """As `judge/calibrated.py` reads it."""
-    knots = [[round(score, 6), round(chance, 6)] for score, chance in fitted.knots]
-    return fitted.line.saved(NAMES) | ({"knots": knots} if knots else {})
-
-
-# Measuring.
-
-
-def counted(rows: Sequence[Judged]) -> dict[str, Any]:
-    """How many questions of how many articles, and the share of answerable ones."""
-    return {
-        "questions": len(rows),
-        "articles": len({row.article for row in rows}),
-        "answerable": round(sum(row.answerable for row in rows) / len(rows), 4),
-    }
-
-
-def measured(
-    fitted: Fitted, rows: Sequence[Judged], wanted: Mapping[float, float | None], right: float
-) -> dict[str, Any]:
-    """What the judge is worth on questions that it was not fitted on.
-
-    precision: the share of answered questions that are answerable. recall: the share of answerable questions that are
-    answered. right: the share of answered questions with gold answers whose answer is right; right of all: the share
-    of all answered questions. `min_chance` holds, for a wanted precision, the threshold that reached it on the fitting
-    half, and what it did here.
-    """
-    chances, truths = fitted.chances(rows), [row.answerable for row in rows]
-    best = calibration.best_f1(chances, truths)
-    goods = [(row.f1 or 0.0) >= right for row in rows]
-    risks = calibration.risk_coverage_curve(chances, goods)
-    found: dict[str, Any] = {
-        **counted(rows),
-        "answerable_f1": best.f1,
-        "answerable_threshold": best.threshold,
-        "answerable_f1 at 0.5": calibration.at_threshold(chances, truths, 0.5).f1,
-        "answerable_ap": calibration.average_precision(chances, truths),
-        "ece": calibration.expected_calibration_error(chances, truths),
-        "ece, bins of equal mass": calibration.expected_calibration_error(chances, truths, binning="mass"),
-        "brier": calibration.brier_score(chances, truths),
-        "log loss": log_loss(numpy.array(chances), numpy.array(truths)),
-        "aurc": calibration.area_under_risk_coverage(chances, goods),
-        "reliability": [asdict(bin) for bin in calibration.reliability(chances, truths)],
-        "risk by coverage": {f"{tenth / 10:.1f}": risks[_until(tenth, len(rows))].risk for tenth in range(1, 11)},
-        "thresholds": [at(threshold, chances, rows, right) for threshold in THRESHOLDS],
-        "min_chance": {
-            str(precision): None if threshold is None else at(threshold, chances, rows, right)
-            for precision, threshold in wanted.items()
-        },
-    }
-    rounded: dict[str, Any] = _rounded(found)
-    return rounded
-
-
-def at(threshold: float, chances: Sequence[float], rows: Sequence[Judged], right: float) -> dict[str, float]:
-    """What happens if questions are answered from this chance up."""
-    answered = [row for row, chance in zip(rows, chances, strict=True) if chance >= threshold]
-    golden = [row for row in answered if row.f1 is not None]
-    good = sum((row.f1 or 0.0) >= right for row in golden)
-    point = calibration.at_threshold(chances, [row.answerable for row in rows], threshold)
-    return {
-        "threshold": threshold,
-        "answered": len(answered) / len(rows),
-        "precision": point.precision,
-        "recall": point.recall,
-        "right": good / len(golden) if golden else 0.0,
-        "right of all": good / len(answered) if answered else 0.0,
-    }
-
-
-def _until(tenth: int, count: int) -> int:
-    """The place in a curve of `count` points that ends a tenth of it."""
-    return max(-(-tenth * count // 10), 1) - 1
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _rounded(inside) for name, inside in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(inside) for inside in value]
-    return round(value, 4) if isinstance(value, float) else value
-
-
-def told(result: Mapping[str, Any]) -> str:
-    """The figures of a `judge.json` for people."""
-    fitted, figures = result["fitted"], result["measured"]
-    losses = fitted["cross-validated log loss"]
-    lines = [
-        f"fitted on {fitted['questions']:,} questions of {fitted['articles']} articles, measured on "
-        f"{figures['questions']:,} of {figures['articles']} others, {figures['answerable']:.0%} answerable",
-        f"log loss on left-out articles: logistic {losses['logistic']:.4f}, isotonic {losses['isotonic']:.4f}; "
-        f"used: {'isotonic' if 'knots' in result else 'logistic'}",
-        f"answerable F1 {figures['answerable_f1']:.3f} at {figures['answerable_threshold']:.2f}, "
-        f"{figures['answerable_f1 at 0.5']:.3f} at 0.5; ECE {figures['ece']:.3f}; AURC {figures['aurc']:.3f}",
+    return [
+        ten_passages(ten, inputs.data, say),
+        Stage("readings", folder, lambda: {"file": file().name, "questions": settings.questions}, read, in_place=True),
+        Stage("judge", inputs.weights / JUDGE, fitted_of, fit, replaces=True),
     ]
-    for precision, point in figures["min_chance"].items():
-        if point is None:
-            lines.append(f"precision {precision} was not reached on the fitting half")
-        else:
-            lines.append(
-                f"judge.min_chance={point['threshold']:.2f} for precision {precision}: measured "
-                f"{point['precision']:.3f}, recall {point['recall']:.3f}, {point['answered']:.0%} answered, "
-                f"{point['right']:.0%} of those with a gold answer right"
-            )
-    return "\n".join(lines)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m wherefrom.systems.judge.system")
-    parser.add_argument("--weights", type=Path, required=True, help="the network's folder; judge.json goes there")
-    parser.add_argument("--ten-passages", type=Path, required=True, help="valid.jsonl.gz of the ten-passage set")
-    parser.add_argument("--data", type=Path, help="the folder of datasets, for Wikipedia's titles")
-    parser.add_argument("--work", type=Path, help="keeps what was read [default: DIR-judge beside the weights]")
-    parser.add_argument("--questions", type=int, default=0, help="at most so many, evenly spread [default: all]")
-    parser.add_argument("--threads", type=int, default=2)
-    options = parser.parse_args(arguments)
-    work = options.work or options.weights.with_name(options.weights.name + "-judge")
-    try:
-        settings = JudgeFitSettings(questions=options.questions, threads=options.threads)
-        report = paced("judge", lambda line: print(line, flush=True))
-        print(told(calibrate(options.weights, options.ten_passages, options.data, work, settings, report)))
-    except WherefromError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit(f"interrupted; what was read is kept in {work}, the same command goes on")
-
-
-if __name__ == "__main__":
-    main()

@@ -13,9 +13,9 @@ from wherefrom.features.candidates import STARTS, names
 from wherefrom.metrics.answers import contains_answer
 from wherefrom.metrics.significance import paired_bootstrap
 from wherefrom.plots import Bar, bar_plot, standalone
-from wherefrom.systems.rankqa.material import Line
+from wherefrom.systems.rankqa.material import KeptQuestion
 from wherefrom.systems.rankqa.network import RankQANetwork
-from wherefrom.systems.rankqa.task import Asked, RankQASettings, first_of
+from wherefrom.systems.rankqa.task import CandidateRows, RankQATaskSettings, first_of
 
 _DEPTHS = (1, 4, 10, 20, 40)
 
@@ -30,56 +30,59 @@ class Figures:
     exact: tuple[float, ...]
     f1s: tuple[float, ...]
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """For people and files: without the single questions."""
         starts = {word: {"questions": count, "em": round(em, 2)} for word, (count, em) in self.by_start.items()}
         return {"em": round(self.em, 3), "f1": round(self.f1, 3), "by question word": starts}
 
 
-def figures(asked: Sequence[Asked], chosen: Sequence[int]) -> Figures:
-    """The scores if of each question the candidate at that place is told; -1 says nothing, which is wrong."""
-    exact = [float(a.exact[place]) if place >= 0 else 0.0 for a, place in zip(asked, chosen, strict=True)]
-    f1s = [float(a.f1[place]) if place >= 0 else 0.0 for a, place in zip(asked, chosen, strict=True)]
+def figures(questions: Sequence[CandidateRows], chosen: Sequence[int]) -> Figures:
+    """The scores if of each question the candidate at that place is given; -1 gives none, which is wrong."""
+    pairs = list(zip(questions, chosen, strict=True))
+    exact = [float(question.exact[place]) if place >= 0 else 0.0 for question, place in pairs]
+    f1s = [float(question.f1[place]) if place >= 0 else 0.0 for question, place in pairs]
     by_start: dict[str, list[float]] = {}
-    for question, value in zip(asked, exact, strict=True):
+    for question, value in zip(questions, exact, strict=True):
         by_start.setdefault(start_of(question), []).append(value)
     words = [word for word in (*STARTS, "other") if word in by_start]
     shares = {word: (len(by_start[word]), 100 * fmean(by_start[word])) for word in words}
     return Figures(100 * fmean(exact), 100 * fmean(f1s), shares, tuple(exact), tuple(f1s))
 
 
-def voted(asked: Asked) -> int:
+def voted(question: CandidateRows) -> int:
     """The candidate that votes put first: the largest sum of probabilities of the same answer; -1 without any."""
-    if not len(asked.features):
+    if not len(question.features):
         return -1
     known = names()
-    read = asked.features[:, known.index("read_score")]
-    alike = asked.features[:, known.index("first_occurrence")]  # answers with the same first place are the same
+    read = question.features[:, known.index("read_score")]
+    alike = question.features[:, known.index("first_occurrence")]  # answers with the same first place are the same
     weights = numpy.exp(read - read.max())
     sums = {first: weights[alike == first].sum() for first in set(alike.tolist())}
     return int(numpy.argmax([sums[first] for first in alike.tolist()]))
 
 
-def start_of(asked: Asked) -> str:
+def start_of(question: CandidateRows) -> str:
     """The question word that a question begins with."""
-    words = asked.question.lower().split()
+    words = question.question.lower().split()
     return words[0] if words and words[0] in STARTS else "other"
 
 
 def compared(one: Figures, other: Figures, samples: int = 10_000) -> dict[str, Any]:
     """Differences in points, with the paired bootstrap's p."""
-    found: dict[str, Any] = {}
+    differences: dict[str, Any] = {}
     for name, left, right in (("em", one.exact, other.exact), ("f1", one.f1s, other.f1s)):
         comparison = paired_bootstrap(left, right, samples)
-        found[name] = {"difference": round(100 * comparison.difference, 3), "p": round(comparison.p, 5)}
+        differences[name] = {"difference": round(100 * comparison.difference, 3), "p": round(comparison.p, 5)}
     changes = [(a, b) for a, b in zip(one.exact, other.exact, strict=True) if a != b]
-    found["mended"] = sum(a > b for a, b in changes)
-    found["broken"] = sum(a < b for a, b in changes)
-    return found
+    mended, broken = sum(a > b for a, b in changes), sum(a < b for a, b in changes)
+    return {**differences, "mended": mended, "broken": broken}
 
 
-def told(
-    asked: Sequence[Asked], lines: Mapping[str, Line], network: RankQANetwork, settings: RankQASettings
+def lost_answers(
+    questions: Sequence[CandidateRows],
+    kept: Mapping[str, KeptQuestion],
+    network: RankQANetwork,
+    settings: RankQATaskSettings,
 ) -> dict[str, Any]:
     """Where right answers are lost: not found, not read, or not put first.
 
@@ -88,28 +91,28 @@ def told(
     candidate, while the first one `overlaps it` (a border is wrong) or is `another answer`.
     """
     best = {
-        str(depth): round(100 * fmean(bool(question.exact[:depth].any()) for question in asked), 2) for depth in _DEPTHS
+        str(depth): round(100 * fmean(bool(question.exact[:depth].any()) for question in questions), 2)
+        for depth in _DEPTHS
     }
     lost = dict.fromkeys(("not in the passages", "in them, not a candidate", "overlaps it", "another answer"), 0)
-    for question in asked:
+    for question in questions:
         place = first_of(network, question, settings)
         if place >= 0 and question.exact[place]:
             continue
-        line = lines[question.id]
         if question.exact.any():
             lost["overlaps it" if question.f1[place] > 0 else "another answer"] += 1
-        elif any(contains_answer(passage.text, line.answers) for passage in line.passages):
+        elif any(contains_answer(passage.text, kept[question.id].answers) for passage in kept[question.id].passages):
             lost["in them, not a candidate"] += 1
         else:
             lost["not in the passages"] += 1
     return {"oracle": best, "wrong after re-ranking": lost}
 
 
-def plots(asked: Sequence[Asked], systems: Mapping[str, Figures]) -> dict[str, str]:
+def plots(questions: Sequence[CandidateRows], systems: Mapping[str, Figures]) -> dict[str, str]:
     """Accuracy by question word, a plot a system, all on the same questions."""
-    found = {}
+    drawn = {}
     for name, scores in systems.items():
         bars = [Bar(f"{word} ({count})", value) for word, (count, value) in scores.by_start.items()]
-        bars.append(Bar(f"all ({len(asked)})", scores.em))
-        found[f"by-start-{name}.svg"] = standalone(bar_plot(f"{name}: exact match by question word", bars, " %"))
-    return found
+        bars.append(Bar(f"all ({len(questions)})", scores.em))
+        drawn[f"by-start-{name}.svg"] = standalone(bar_plot(f"{name}: exact match by question word", bars, " %"))
+    return drawn

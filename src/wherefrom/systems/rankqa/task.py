@@ -1,7 +1,7 @@
 """RankQA trained on kept candidates: pairs of a right and a wrong answer to one question.
 
 The questions must be new to the reader whose candidates they are: on questions it was fitted to, its scores are better
-than they will ever be again, and a re-ranker would learn to trust them. `train/rankqa_make.py` sees to it.
+than they will ever be again, and a re-ranker would learn to trust them. `system.py` sees to it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Literal, get_args
 
 import numpy
@@ -17,16 +16,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from wherefrom.config import Settings
 from wherefrom.errors import SettingsError
 from wherefrom.features.candidates import GROUPS, Group, features, names
 from wherefrom.metrics.answers import exact_match, token_f1
 from wherefrom.rerank.rankqa import Tags, spans_marked
-from wherefrom.systems.rankqa.material import Line
+from wherefrom.systems.rankqa.material import KeptQuestion
 from wherefrom.systems.rankqa.network import RankQANetwork, Reg, pair_loss, regularizer
 from wherefrom.train.batching import LazyBatches
 from wherefrom.train.errors import TrainingError
-from wherefrom.train.loop import LoopSettings, Progress, fit, trained
 from wherefrom.train.seeds import seed_of
+from wherefrom.train.settings import LoopSettings
 from wherefrom.train.task import TaskFacts
 
 Pairing = Literal["drawn", "all", "adjacent"]
@@ -37,7 +37,7 @@ _LEAST_SCALE = 1e-6  # a feature that never changes is left as it is
 
 
 @dataclass(frozen=True, slots=True)
-class RankQASettings:
+class RankQATaskSettings:
     """How the re-ranker is trained; the numbers are those of the source."""
 
     groups: tuple[str, ...] = GROUPS  # of features
@@ -57,23 +57,23 @@ class RankQASettings:
     def __post_init__(self) -> None:
         for name in ("top_k", "width", "pairs", "depth", "batch"):
             if getattr(self, name) < 1:
-                raise SettingsError(f"rankqa.{name} must be above 0, not {getattr(self, name)}")
+                raise SettingsError(f"task.{name} must be above 0, not {getattr(self, name)}")
         if not 0.0 < self.held_out < 1.0:
-            raise SettingsError(f"rankqa.held_out is a share between 0 and 1, not {self.held_out}")
+            raise SettingsError(f"task.held_out is a share between 0 and 1, not {self.held_out}")
         if self.reg_weight < 0:
-            raise SettingsError(f"rankqa.reg_weight must be 0 or above, not {self.reg_weight}")
+            raise SettingsError(f"task.reg_weight must be 0 or above, not {self.reg_weight}")
         for name, choices in (("reg", Reg), ("pairing", Pairing)):
             given, known = getattr(self, name), get_args(choices)
             if given not in known:
-                raise SettingsError(f"rankqa.{name} is one of {', '.join(known)}, not {given}")
+                raise SettingsError(f"task.{name} is one of {', '.join(known)}, not {given}")
         for group in self.groups:
             if group not in GROUPS:
-                raise SettingsError(f"rankqa.groups knows no '{group}'; it knows {', '.join(GROUPS)}")
+                raise SettingsError(f"task.groups knows no '{group}'; it knows {', '.join(GROUPS)}")
         for name in self.without:
             if name not in names():
-                raise SettingsError(f"rankqa.without knows no feature '{name}'")
+                raise SettingsError(f"task.without knows no feature '{name}'")
         if not self.features:
-            raise SettingsError("rankqa.groups leaves no feature to look at")
+            raise SettingsError("task.groups leaves no feature to look at")
 
     @property
     def chosen(self) -> tuple[Group, ...]:
@@ -103,15 +103,16 @@ LOOP = LoopSettings(
 
 @dataclass(frozen=True, slots=True)
 class RankQARecipe:
-    """What a settings file may say."""
+    """How candidates are read and a re-ranker is trained on them."""
 
-    task: RankQASettings = field(default_factory=RankQASettings)
+    task: RankQATaskSettings = field(default_factory=RankQATaskSettings)
     loop: LoopSettings = LOOP
+    pipeline: Settings = field(default_factory=Settings)  # that the library is asked with
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One question as numbers: a row a candidate, in the reader's order."""
+class CandidateRows:
+    """One question's candidates as numbers: a row each, in the reader's order."""
 
     id: str
     article: str
@@ -121,30 +122,29 @@ class Asked:
     f1: Numbers  # of each candidate with the nearest gold answer
 
 
-def asked_of(
-    lines: Sequence[Line], tagger: Tags | None, report: Callable[[int, int], None] = lambda *_: None
-) -> list[Asked]:
+def candidate_rows(
+    questions: Sequence[KeptQuestion], tagger: Tags | None, report: Callable[[int, int], None] = lambda *_: None
+) -> list[CandidateRows]:
     """Kept candidates as numbers; without a tagger those of the group `tags` are 0."""
-    found = []
-    for done, line in enumerate(lines):
+    rows = []
+    for done, kept in enumerate(questions):
         if done % 100 == 0:
-            report(done, len(lines))
-        candidates = line.candidates()
+            report(done, len(questions))
+        candidates = kept.candidates()
         marked = spans_marked(candidates, tagger) if tagger else [_NO_TAGS] * len(candidates)
-        exact = [exact_match(candidate.text, line.answers, "1.1") > 0 for candidate in candidates]
-        f1 = [token_f1(candidate.text, line.answers, "1.1") for candidate in candidates]
-        rows = features(line.question, candidates, marked)
-        found.append(
-            Asked(line.id, line.article, line.question, rows, numpy.array(exact, bool), numpy.array(f1, numpy.float64))
-        )
-    report(len(lines), len(lines))
-    return found
+        exact = [exact_match(candidate.text, kept.answers, "1.1") > 0 for candidate in candidates]
+        f1 = [token_f1(candidate.text, kept.answers, "1.1") for candidate in candidates]
+        numbers = features(kept.question, candidates, marked)
+        right, overlap = numpy.array(exact, bool), numpy.array(f1, numpy.float64)
+        rows.append(CandidateRows(kept.id, kept.article, kept.question, numbers, right, overlap))
+    report(len(questions), len(questions))
+    return rows
 
 
 _NO_TAGS = (0.0,) * len(names(("tags",)))
 
 
-def pairs_of(exact: Sequence[bool], settings: RankQASettings, id: str = "") -> list[Pair]:
+def pairs_of(exact: Sequence[bool], settings: RankQATaskSettings, id: str = "") -> list[Pair]:
     """(right, wrong) places of one question's candidates, at most `settings.pairs`; the question's id is the seed."""
     exact = exact[: settings.top_k]
     later: dict[Pairing, Callable[[int], range]] = {
@@ -152,15 +152,15 @@ def pairs_of(exact: Sequence[bool], settings: RankQASettings, id: str = "") -> l
         "all": lambda i: range(i + 1, len(exact)),
         "adjacent": lambda i: range(i + 1, min(i + 2, len(exact))) if i < settings.depth else range(0),
     }
-    found = [
+    pairs = [
         (i, j) if exact[i] else (j, i)
         for i in range(len(exact))
         for j in later[settings.pairing](i)
         if exact[i] != exact[j]
     ]
-    if settings.pairing == "drawn" and len(found) > settings.pairs:
-        return random.Random(seed_of("pairs", id)).sample(found, settings.pairs)
-    return found[: settings.pairs]
+    if settings.pairing == "drawn" and len(pairs) > settings.pairs:
+        return random.Random(seed_of("pairs", id)).sample(pairs, settings.pairs)
+    return pairs[: settings.pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,41 +184,43 @@ class PairBatch:
 class RankQATask:
     """The task that the loop fits: pairs in, scores out."""
 
-    def __init__(self, asked: Sequence[Asked], settings: RankQASettings, data: Mapping[str, str]) -> None:
+    def __init__(
+        self, questions: Sequence[CandidateRows], settings: RankQATaskSettings, data: Mapping[str, str]
+    ) -> None:
         self.settings = settings
         self._data = data
         columns = [names().index(name) for name in settings.features]
-        order = sorted(asked, key=lambda question: seed_of("rankqa", question.id))
+        order = sorted(questions, key=lambda question: seed_of("rankqa", question.id))
         held = max(1, round(settings.held_out * len(order)))
         self._fitting, self._held = self._part(order[held:], columns), self._part(order[:held], columns)
         for part, name in ((self._fitting, "train"), (self._held, "stop early")):
             if not len(part.pairs):
                 raise TrainingError(
-                    f"{len(asked)} questions give no pair of a right and a wrong candidate to {name} on; take more "
-                    "questions, or more candidates of each (rankqa.top_k)"
+                    f"{len(questions)} questions give no pair of a right and a wrong candidate to {name} on; take more "
+                    "questions, or more candidates of each (task.top_k)"
                 )
         seen = self._fitting.features
         scale = seen.std(dim=0, correction=0)
         self._centre = seen.mean(dim=0)
         self._scale = torch.where(scale > _LEAST_SCALE, scale, torch.ones_like(scale))
 
-    def _part(self, asked: Sequence[Asked], columns: list[int]) -> _Part:
-        rows, exact, questions = [], [], []
+    def _part(self, questions: Sequence[CandidateRows], columns: list[int]) -> _Part:
+        rows, exact, ranges = [], [], []
         pairs: list[Pair] = []
         start = 0
-        for question in asked:
+        for question in questions:
             kept = min(len(question.features), self.settings.top_k)
             rows.append(question.features[:kept, columns])
             exact.append(question.exact[:kept])
             pairs += [(start + a, start + b) for a, b in pairs_of(question.exact.tolist(), self.settings, question.id)]
-            questions.append((start, start + kept))
+            ranges.append((start, start + kept))
             start += kept
         together = numpy.concatenate(rows) if rows else numpy.zeros((0, len(columns)))
         right = numpy.concatenate(exact) if exact else numpy.zeros(0, bool)
         return _Part(
             torch.tensor(together, dtype=torch.float32),
             torch.tensor(pairs, dtype=torch.long).reshape(-1, 2),
-            tuple(questions),
+            tuple(ranges),
             torch.tensor(right),
         )
 
@@ -262,25 +264,11 @@ class RankQATask:
         return {"loss": loss, "accuracy": 100.0 * after / count, "reader's accuracy": 100.0 * before / count}
 
 
-def train(
-    asked: Sequence[Asked],
-    recipe: RankQARecipe,
-    data: Mapping[str, str],
-    folder: Path,
-    say: Callable[[Progress], None] = lambda _: None,
-) -> RankQANetwork:
-    """Fit a re-ranker into `folder`, or go on with what it holds."""
-    task = RankQATask(asked, recipe.task, data)
-    for progress in fit(task, recipe.loop, folder):
-        say(progress)
-    return trained(task, folder)
-
-
-def first_of(network: RankQANetwork, asked: Asked, settings: RankQASettings) -> int:
+def first_of(network: RankQANetwork, question: CandidateRows, settings: RankQATaskSettings) -> int:
     """The place of the candidate that the network puts first; ties go to the reader's order. -1 without candidates."""
-    if not len(asked.features):
+    if not len(question.features):
         return -1
     columns = [names().index(name) for name in settings.features]
-    rows = torch.tensor(asked.features[: settings.top_k, columns], dtype=torch.float32)
+    rows = torch.tensor(question.features[: settings.top_k, columns], dtype=torch.float32)
     with torch.no_grad():
         return int(network(rows).argmax())

@@ -6,27 +6,27 @@ the datasets nor a tokenizer. Nothing of the validation articles is in the train
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wherefrom.data import nqopen, quoref, squad, wikiqa
+from wherefrom.data import nqopen, qa2d, quoref, squad, wikiqa
 from wherefrom.data.examples import Example, whole
 from wherefrom.data.locating import occurrences
-from wherefrom.evaluate.ten_passages import passage_of, rows_of, wikipedia_titles
+from wherefrom.data.opening import split_file
+from wherefrom.evaluate.ten_passages import passage_of, rows_of, wikipedia_files, wikipedia_titles
+from wherefrom.origin import file_hash
 from wherefrom.runtime.reader import MOST_TITLE
 from wherefrom.runtime.weights import unbounded
+from wherefrom.train.material import MOST_PASSAGE_TOKENS, SOURCES
 from wherefrom.types import Passage
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 MOST_GOLDS = 8  # places of an answer that is found more than once
-MOST_PASSAGE_TOKENS = 480  # a longer passage is cut around its answer
-SOURCES = ("squad", "ten-passages", "quoref", "nq", "wikiqa", "asked")  # `asking` adds the last
 
 
 @dataclass
@@ -59,7 +59,7 @@ class _Rows:
     others_until: list[int] = field(default_factory=lambda: [0])
 
 
-class Material:
+class MaterialBuilder:
     """Collects examples and writes them."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -150,6 +150,16 @@ class Material:
         return encoding.ids[begin:stop], encoding.offsets[begin:stop], begin
 
 
+def data_files(data: Path) -> list[Path]:
+    """Every file that the reader is made of; one that is missing shows before the work begins."""
+    files = [split_file(data / "squad", split, squad.FILES) for split in ("train", "valid")]
+    files += [split_file(data / "qa2d", split, qa2d.FILES) for split in ("train", "valid")]
+    files.append(split_file(data / "more_reading", "train", quoref.FILES))
+    files.append(split_file(data / "nq_oracle", "train", nqopen.FILES))
+    files.append(split_file(data / "wikiqa", "train", wikiqa.FILES))
+    return files + wikipedia_files(data)
+
+
 def _tokens_of(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
     """First and last token that overlap the characters from start to end."""
     touched = [number for number, (a, b) in enumerate(offsets) if a < end and b > start]
@@ -163,7 +173,7 @@ def prepare(
     from tokenizers import Tokenizer
 
     tokenizer = unbounded(Tokenizer.from_file(str(tokenizer_file)))
-    material = Material(tokenizer)
+    material = MaterialBuilder(tokenizer)
     titles = dict(wikipedia_titles(data))
     for split in ("valid", "train"):
         report(f"squad and ten-passages, {split}")
@@ -182,13 +192,15 @@ def prepare(
             others = [whole(passage.id, passage.text, passage.title) for passage in example.passages[:10]]
             material.add("wikiqa", example.question.text, None, (), others, valid=False)
     facts = {
-        "tokenizer_sha256": hashlib.sha256(tokenizer_file.read_bytes()).hexdigest(),
+        "tokenizer_sha256": file_hash(tokenizer_file),
         "ten_passages": (ten_passages / "ten-passages.json").read_text(encoding="utf-8"),
     }
     return material.write(out, facts)
 
 
-def _add_squad(material: Material, example: Example, row: dict[str, Any], titles: dict[str, str], valid: bool) -> None:
+def _add_squad(
+    material: MaterialBuilder, example: Example, row: dict[str, Any], titles: dict[str, str], valid: bool
+) -> None:
     """The question over its whole paragraph, and over the ten retrieved passages, gold among them or not."""
     ten = [passage_of(passage, titles) for passage in row["passages"]]
     right = [bool(passage["is_selected"]) for passage in row["passages"]]
@@ -199,8 +211,7 @@ def _add_squad(material: Material, example: Example, row: dict[str, Any], titles
     if gold is None:
         material.add("ten-passages", example.question.text, None, (), others, valid)
     else:
-        found = [(span.start, span.end) for answer in example.answers for span in occurrences(answer, gold)]
-        material.add("ten-passages", example.question.text, gold, found, others, valid)
+        material.add("ten-passages", example.question.text, gold, _occurrences(example, gold), others, valid)
 
 
 def _places(example: Example, paragraph: Passage) -> list[tuple[int, int]]:
@@ -208,12 +219,14 @@ def _places(example: Example, paragraph: Passage) -> list[tuple[int, int]]:
     spans = [(span.start, span.end) for span in example.spans]
     if all(span.sure for span in example.spans):
         return spans
-    found = [(span.start, span.end) for answer in example.answers for span in occurrences(answer, paragraph)]
-    return found or spans
+    return _occurrences(example, paragraph) or spans
 
 
-def _add_located(material: Material, source: str, example: Example) -> None:
+def _occurrences(example: Example, passage: Passage) -> list[tuple[int, int]]:
+    return [(span.start, span.end) for answer in example.answers for span in occurrences(answer, passage)]
+
+
+def _add_located(material: MaterialBuilder, source: str, example: Example) -> None:
     for passage, right in zip(example.passages, example.relevant, strict=True):
-        found = [(span.start, span.end) for answer in example.answers for span in occurrences(answer, passage)]
-        if right and found:
-            material.add(source, example.question.text, passage, found, (), valid=False)
+        if right and (places := _occurrences(example, passage)):
+            material.add(source, example.question.text, passage, places, (), valid=False)

@@ -56,8 +56,8 @@ def state_loss(pupil: Pupil, own: Sequence[Tensor], teacher: Sequence[Tensor], m
     weights = mask.to(torch.float32) / mask.sum().clamp(min=1)  # (batch, length)
     total = torch.zeros((), device=mask.device)
     for (mine, theirs), linear in zip(pupil.pairs, pupil.match, strict=True):
-        told = functional.layer_norm(teacher[theirs].detach().float(), teacher[theirs].shape[-1:])
-        missed = (linear(own[mine]).float() - told).square().mean(dim=-1)  # (batch, length)
+        target = functional.layer_norm(teacher[theirs].detach().float(), teacher[theirs].shape[-1:])
+        missed = (linear(own[mine]).float() - target).square().mean(dim=-1)  # (batch, length)
         total = total + (missed * weights).sum()
     return total / max(1, len(pupil.pairs))
 

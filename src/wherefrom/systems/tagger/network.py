@@ -11,13 +11,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from wherefrom.features.tags import NER, POS
+
 
 @dataclass(frozen=True, slots=True)
 class TaggerSettings:
     """The size of the network."""
 
-    pos: int  # parts of speech
-    ner: int  # types of entities
+    pos: int = len(POS)
+    ner: int = len(NER)
     rows: int = 32_768  # of the table of features: 3 MB in 8 bits
     own_rows: int = 2  # the first rows of a token are the word's own, the others are shared with words like it
     width: int = 96

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from wherefrom.errors import SettingsError
-from wherefrom.systems.reader.task import ReaderTaskSettings
-from wherefrom.train.material import Pairs, Sequences, assembled
+from wherefrom.train.material import BertLayout, Pairs, Sequences, assembled
 from wherefrom.write.marks import Marks
 
 Rule = Literal["gold-first", "random", "every", "sentence"]
@@ -56,10 +55,9 @@ class WriterBatchSettings:
         if (self.tokens > 0) == (self.size > 0):
             raise SettingsError("writer: microbatches need either a size or a token budget")
 
-    def reading(self) -> ReaderTaskSettings:
-        """What the reader's `assembled` goes by."""
-        return ReaderTaskSettings(
-            max_tokens=self.max_tokens,
+    def reading(self) -> BertLayout:
+        """What `assembled` goes by."""
+        return BertLayout(
             max_question=self.max_question,
             classify=self.marks.classify,
             separate=self.marks.separate,

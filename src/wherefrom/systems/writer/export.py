@@ -28,8 +28,8 @@ from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.networks.flat import FlatBegin, FlatJudge, FlatRead, FlatStep, to_onnx
 from wherefrom.networks.masque import MasqueNetwork, MasqueSettings
 from wherefrom.origin import file_hash
-from wherefrom.systems.reader.export import Precision
 from wherefrom.text import NUMBER_WORDS, sentences, words
+from wherefrom.train.quantize import ExportPrecision as Precision
 from wherefrom.train.quantize import eight_bits, forget_origin, quantized
 from wherefrom.write.marks import Marks
 

@@ -21,7 +21,7 @@ from wherefrom.durable import write_text
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.runtime.search import SearchSettings
 from wherefrom.runtime.weights import Weights
-from wherefrom.runtime.writer import Short, Task, WriterSession
+from wherefrom.runtime.writer import Short, WriterSession, WritingTask
 from wherefrom.systems.writer.corpus import passages_beside, texts_beside
 from wherefrom.systems.writer.material import NARRATIVEQA, TEN_PASSAGES, Material, load
 from wherefrom.systems.writer.texts import Line, text_scores, told
@@ -49,7 +49,7 @@ class Shown:
                 found[row["passage"]] = Passage(row["id"], row["id"], row["text"], 0, len(row["text"]), row["title"])
         return cls(load(material), told(texts_beside(material)), found)
 
-    def told(self, passages: int) -> Iterator[tuple[int, Task]]:
+    def told(self, passages: int) -> Iterator[tuple[int, WritingTask]]:
         """Sentences to be made of gold answers; the gold passage comes first, as a good ranker has it."""
         for example, line in self._of(TEN_PASSAGES):
             gold = self.passages.get(int(self.material["gold"][example]))
@@ -58,16 +58,19 @@ class Shown:
                 continue
             others = [passage for passage in self._given(example) if passage is not gold]
             at = gold.text.index(answer)
-            yield example, Task(line["question"], (gold, *others[: passages - 1]), Short(0, at, at + len(answer)))
+            yield (
+                example,
+                WritingTask(line["question"], (gold, *others[: passages - 1]), Short(0, at, at + len(answer))),
+            )
 
-    def short(self) -> Iterator[tuple[int, Task]]:
+    def short(self) -> Iterator[tuple[int, WritingTask]]:
         for example, line in self._of(TEN_PASSAGES):
             if self.material["answerable"][example]:
-                yield example, Task(line["question"], tuple(self._given(example)))
+                yield example, WritingTask(line["question"], tuple(self._given(example)))
 
-    def narrative(self) -> Iterator[tuple[int, Task]]:
+    def narrative(self) -> Iterator[tuple[int, WritingTask]]:
         for example, line in self._of(NARRATIVEQA):
-            yield example, Task(line["question"], tuple(self._given(example)))
+            yield example, WritingTask(line["question"], tuple(self._given(example)))
 
     def _of(self, source: int) -> Iterator[tuple[int, Line]]:
         for example, line in self.texts.items():
@@ -80,7 +83,10 @@ class Shown:
 
 
 def written(
-    session: WriterSession, asked: Sequence[tuple[int, Task]], style: WrittenStyle, report: Callable[[int, int], None]
+    session: WriterSession,
+    asked: Sequence[tuple[int, WritingTask]],
+    style: WrittenStyle,
+    report: Callable[[int, int], None],
 ) -> dict[int, str]:
     """What the network says to each example, greedily."""
     said: dict[int, str] = {}
@@ -98,7 +104,7 @@ def written(
 def measure(weights: Path, material: Path, most: int, passages: int, say: Callable[[str], None]) -> dict[str, Any]:
     """All three, on at most so many examples each, evenly spread."""
     shown, session = Shown.of(material), WriterSession(Weights(weights), threads=2)
-    kinds: dict[str, tuple[list[tuple[int, Task]], WrittenStyle]] = {
+    kinds: dict[str, tuple[list[tuple[int, WritingTask]], WrittenStyle]] = {
         "told": (list(shown.told(passages)), "sentence"),
         "short": (list(shown.short()), "short"),
         "narrative": (list(shown.narrative()), "narrative"),

@@ -1,0 +1,271 @@
+"""The wiring: which class a setting chooses for each stage, and the networks that stages share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wherefrom.config import Settings
+from wherefrom.errors import LibraryMissing
+from wherefrom.pipeline import Pipeline
+from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Writer
+from wherefrom.types import Hit, Question
+
+if TYPE_CHECKING:
+    from wherefrom.runtime.drqa import DrQASession
+    from wherefrom.runtime.reader import ReaderSession
+    from wherefrom.runtime.weights import Weights
+    from wherefrom.runtime.writer import WriterSession
+    from wherefrom.store.library import LibraryFolder
+
+
+def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
+    """The pipeline that the settings describe, over a library; without one it answers only from given hits."""
+    settings = _as_trained(settings)
+    networks = _Networks(settings)
+    reranker, reranker_weights = _RERANKERS[_reranker_kind(settings)](settings)
+    writer, yes_no_weights = _with_yes_no(_WRITERS[settings.write.kind](settings, networks), settings)
+    stages = Pipeline(
+        retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder) if folder else _NoLibrary(),
+        ranker=_RANKERS[settings.rank.kind](settings, networks),
+        reader=_READERS[settings.read.kind](settings, networks),
+        reranker=reranker,
+        judge=_JUDGES[settings.judge.kind](settings, networks),
+        writer=writer,
+        min_chance=settings.judge.min_chance,
+    )
+    return replace(stages, weights=networks.used + reranker_weights + yes_no_weights)
+
+
+def _as_trained(settings: Settings) -> Settings:
+    """The settings, with candidates as many and as brief as RankQA saw in training, where it is the re-ranker."""
+    from wherefrom.runtime.weights import Weights
+
+    if settings.rerank.kind != "rankqa":
+        return settings
+    brevity = settings.read.brevity and bool(Weights.named(settings.rerank.weights).settings.get("brevity", True))
+    return replace(settings, read=replace(settings.read, candidates=settings.rerank.candidates, brevity=brevity))
+
+
+def _reranker_kind(settings: Settings) -> str:
+    """The re-ranker that "auto" means: votes add up probabilities, which only the span reader's scores are."""
+    if settings.rerank.kind != "auto":
+        return settings.rerank.kind
+    return "vote" if settings.read.kind == "span" else "none"
+
+
+def with_passages(pipeline: Pipeline, settings: Settings, folder: LibraryFolder, k: int) -> Pipeline:
+    """The same stages with k passages for a question; networks that are loaded stay loaded."""
+    settings = replace(settings, retrieve=replace(settings.retrieve, k=k))
+    return replace(pipeline, retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder))
+
+
+class _Networks:
+    """The networks' sessions, each made once for all stages that use it, so that a pass is paid once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings.runtime
+
+    @cached_property
+    def reader(self) -> ReaderSession:
+        from wherefrom.runtime.reader import ReaderSession
+        from wherefrom.runtime.weights import Weights
+
+        return ReaderSession(Weights.named(self._settings.reader), self._settings.threads)
+
+    @cached_property
+    def drqa(self) -> DrQASession:
+        from wherefrom.runtime.drqa import DrQASession
+        from wherefrom.runtime.weights import Weights
+
+        return DrQASession(Weights.named(self._settings.drqa), self._settings.threads)
+
+    @cached_property
+    def tagger(self) -> Weights:
+        from wherefrom.runtime.weights import Weights
+
+        return Weights.named(self._settings.tagger)
+
+    @cached_property
+    def writer(self) -> WriterSession:
+        from wherefrom.runtime.weights import Weights
+        from wherefrom.runtime.writer import WriterSession
+
+        return WriterSession(Weights.named(self._settings.writer), self._settings.threads)
+
+    @property
+    def used(self) -> tuple[Path, ...]:
+        """The folders of the weights that stages have opened."""
+        opened = vars(self)
+        folders = [opened[name].weights.folder for name in ("reader", "drqa", "writer") if name in opened]
+        return (*folders, self.tagger.folder) if "tagger" in opened else tuple(folders)
+
+
+# A stage's module is imported only when the settings choose it.
+
+
+def _bm25_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
+    from wherefrom.retrieve.retriever import IndexRetriever
+
+    return IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, settings.retrieve.k)
+
+
+def _tfidf_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
+    from wherefrom.retrieve.retriever import IndexRetriever
+    from wherefrom.retrieve.tfidf import TfidfIndex, TfidfSearch
+
+    def index() -> TfidfSearch:
+        opened = folder.index("tfidf")
+        assert isinstance(opened, TfidfIndex)
+        return TfidfSearch(opened, settings.retrieve.similarity)
+
+    return IndexRetriever("retrieve", index, folder.store, settings.retrieve.k)
+
+
+def _no_ranker(_settings: Settings, _networks: _Networks) -> None:
+    return None
+
+
+def _overlap_ranker(settings: Settings, _networks: _Networks) -> Ranker:
+    from wherefrom.rank.overlap import OverlapRanker
+
+    return OverlapRanker(settings.index.language)
+
+
+def _reader_ranker(settings: Settings, networks: _Networks) -> Ranker:
+    from wherefrom.rank.reader import ReaderRanker
+
+    return ReaderRanker(networks.reader, settings.rank.keep)
+
+
+def _masque_ranker(settings: Settings, networks: _Networks) -> Ranker:
+    from wherefrom.rank.masque import MasqueRanker
+
+    return MasqueRanker(networks.writer, settings.rank.keep)
+
+
+def _sentence_reader(settings: Settings, _networks: _Networks) -> Reader:
+    from wherefrom.read.sentence import SentenceReader
+
+    return SentenceReader(settings.read.candidates, settings.index.language)
+
+
+def _span_reader(settings: Settings, networks: _Networks) -> Reader:
+    from wherefrom.read.span import SpanReader
+
+    read = settings.read
+    return SpanReader(networks.reader, read.candidates, read.max_tokens, read.relevance, read.brevity)
+
+
+def _drqa_reader(settings: Settings, networks: _Networks) -> Reader:
+    from wherefrom.features.tags import NER, POS, Tagger
+    from wherefrom.read.drqa import DrQAReader
+
+    read = settings.read
+    tagger = Tagger(networks.tagger)
+    return DrQAReader(networks.drqa, tagger, POS, NER, read.candidates, read.max_tokens, read.span_score, read.brevity)
+
+
+_Reranking = tuple[Reranker | None, tuple[Path, ...]]  # a re-ranker and the folders of its weights
+
+
+def _no_reranker(_settings: Settings) -> _Reranking:
+    return None, ()
+
+
+def _vote_reranker(_settings: Settings) -> _Reranking:
+    from wherefrom.rerank.vote import VoteReranker
+
+    return VoteReranker(), ()
+
+
+def _rankqa_reranker(settings: Settings) -> _Reranking:
+    from wherefrom.features.tags import Tagger
+    from wherefrom.rerank.rankqa import RankQAReranker
+    from wherefrom.runtime.weights import Weights
+
+    weights, tagger = Weights.named(settings.rerank.weights), Weights.named(settings.runtime.tagger)
+    return RankQAReranker(weights, Tagger(tagger), settings.read.kind), (weights.folder, tagger.folder)
+
+
+def _lexical_judge(settings: Settings, _networks: _Networks) -> Judge:
+    from wherefrom.judge.lexical import LexicalJudge
+
+    return LexicalJudge(settings.index.language)
+
+
+def _calibrated_judge(settings: Settings, networks: _Networks) -> Judge:
+    from wherefrom.judge.calibrated import CalibratedJudge
+
+    return CalibratedJudge(networks.reader, settings.index.language)
+
+
+def _masque_judge(_settings: Settings, networks: _Networks) -> Judge:
+    from wherefrom.judge.masque import MasqueJudge
+
+    return MasqueJudge(networks.writer)
+
+
+def _verbatim_writer(_settings: Settings, _networks: _Networks) -> Writer:
+    from wherefrom.write.verbatim import VerbatimWriter
+
+    return VerbatimWriter()
+
+
+def _masque_writer(settings: Settings, networks: _Networks) -> Writer:
+    from wherefrom.write.masque import MasqueWriter
+
+    write = settings.write
+    return MasqueWriter(networks.writer, write.passages, write.beam, write.short)
+
+
+def _with_yes_no(writer: Writer, settings: Settings) -> tuple[Writer, tuple[Path, ...]]:
+    """A writer that also says Yes or No, where the settings want it, and the folder of its weights."""
+    if not settings.write.yes_no:
+        return writer, ()
+    from wherefrom.runtime.weights import Weights
+    from wherefrom.write.yes_no import YesNoWriter
+
+    weights = Weights.named(settings.runtime.yes_no)
+    return YesNoWriter(writer, weights, settings.write.sure), (weights.folder,)
+
+
+_RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {
+    "bm25": _bm25_retriever,
+    "tfidf": _tfidf_retriever,
+}
+_RANKERS: Mapping[str, Callable[[Settings, _Networks], Ranker | None]] = {
+    "none": _no_ranker,
+    "overlap": _overlap_ranker,
+    "reader": _reader_ranker,
+    "masque": _masque_ranker,
+}
+_READERS: Mapping[str, Callable[[Settings, _Networks], Reader]] = {
+    "sentence": _sentence_reader,
+    "span": _span_reader,
+    "drqa": _drqa_reader,
+}
+_RERANKERS: Mapping[str, Callable[[Settings], _Reranking]] = {
+    "none": _no_reranker,
+    "vote": _vote_reranker,
+    "rankqa": _rankqa_reranker,
+}
+_JUDGES: Mapping[str, Callable[[Settings, _Networks], Judge]] = {
+    "lexical": _lexical_judge,
+    "calibrated": _calibrated_judge,
+    "masque": _masque_judge,
+}
+_WRITERS: Mapping[str, Callable[[Settings, _Networks], Writer]] = {
+    "verbatim": _verbatim_writer,
+    "masque": _masque_writer,
+}
+
+
+class _NoLibrary:
+    """Stands where a retriever would, in a pipeline for datasets that bring their own passages."""
+
+    def retrieve(self, questions: Sequence[Question]) -> list[list[Hit]]:
+        raise LibraryMissing(f"there is no library to find passages for {len(questions)} questions in")

@@ -1,0 +1,29 @@
+"""What the judge is fitted on, and in which stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from wherefrom.systems.contract import About, given
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What `wherefrom train judge` is given."""
+
+    weights: Path = given("The folder of a reader's weights; its judge.json goes there.")
+    data: Path = given("The folder of datasets.", env="WHEREFROM_DATA")
+    ten_passages: Path | None = given(
+        "The ten-passage set's folder; it is built there if it is not there.", inside="ten-passages"
+    )
+
+
+ABOUT = About(
+    name="judge",
+    summary="Fit the chance that a reader's answer is one, and write it beside the reader's network.",
+    inputs=Inputs,
+    stages=("ten-passages", "readings", "judge"),
+    use="judge.json lies beside the network now; `measured` in it says which judge.min_chance keeps which precision",
+    needs=("numpy", "tokenizers", "onnxruntime"),
+)

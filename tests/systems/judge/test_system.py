@@ -1,0 +1,247 @@
+"""Fitting the judge: halves by article, honest figures, cached reading, and the judge that run time reads."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="a tiny network is made with torch: pip install 'wherefrom[train]'")
+pytest.importorskip("onnxruntime", reason="networks run in onnxruntime: pip install 'wherefrom[train]'")
+
+import numpy
+
+from runtime.tiny_reader import write
+from systems.making import Listening, TinyReader
+from wherefrom import Library
+from wherefrom.config import resolve
+from wherefrom.errors import SettingsError
+from wherefrom.judge.calibrated import NAMES, CalibratedJudge
+from wherefrom.runtime.reader import ReaderSession
+from wherefrom.runtime.weights import SHIPPED, Weights
+from wherefrom.systems.contract import settings_of
+from wherefrom.systems.judge import system
+from wherefrom.systems.judge.about import ABOUT, Inputs
+from wherefrom.systems.judge.fit import as_json, describe, fit, left_out, measured
+from wherefrom.systems.judge.material import JudgedQuestion, questions_of
+from wherefrom.systems.judge.system import JudgeFitSettings
+from wherefrom.train.errors import TrainingError
+from wherefrom.train.logistic import interpolated
+from wherefrom.train.stages import note_of, read_json, run
+from wherefrom.types import Document
+
+# Figures.
+
+
+def row(number: int, article: str, answerable: bool, value: float, f1: float | None = None) -> JudgedQuestion:
+    features = (value, *[0.0] * (len(NAMES) - 1))
+    return JudgedQuestion(str(number), article, answerable, features, f1 if answerable else None)
+
+
+def made_up(count: int, chance_of: Callable[[float], float]) -> list[JudgedQuestion]:
+    """Questions on ten articles whose first feature decides how likely they are answerable."""
+    draw = random.Random(3)
+    values = [draw.uniform(-3.0, 3.0) for _ in range(count)]
+    return [
+        row(number, f"article {number % 10}", draw.random() < chance_of(value), value, float(value > 0))
+        for number, value in enumerate(values)
+    ]
+
+
+def test_a_logistic_is_used_where_it_is_true() -> None:
+    rows = made_up(3000, lambda value: 1 / (1 + math.exp(-value)))
+    fitted, losses, _ = fit(rows, ridge=1.0)
+    assert fitted.knots == ()
+    assert losses["logistic"] < losses["isotonic"] < 0.7
+    assert fitted.line.weights[0] / fitted.line.scales[0] == pytest.approx(1.0, abs=0.1)
+
+
+def test_isotonic_is_used_where_chances_do_not_follow_a_logistic() -> None:
+    def steps(value: float) -> float:
+        return 0.1 if value < -1 else 0.5 if value < 2 else 0.95
+
+    fitted, losses, _ = fit(made_up(3000, steps), ridge=1.0)
+    assert losses["isotonic"] < losses["logistic"]
+    chances = fitted.chances([row(0, "a", True, value) for value in (-2.5, 0.5, 2.7)])
+    assert chances == pytest.approx([0.1, 0.5, 0.95], abs=0.08)
+    assert fitted.chances([JudgedQuestion("", "a", False, None, None)]) == [0.0]
+
+
+def test_figures_by_hand() -> None:
+    fitted, _, _ = fit(made_up(400, lambda value: 1 / (1 + math.exp(-3 * value))), ridge=1.0)
+    rows = [row(0, "a", True, 3.0, 1.0), row(1, "a", True, 2.5, 0.2), row(2, "a", False, 2.0), row(3, "a", False, -3.0)]
+    figures = measured(fitted, rows, {0.9: 0.9, 0.99: None}, right=0.5)
+    (half,) = (point for point in figures["thresholds"] if point["threshold"] == 0.5)
+    assert (half["answered"], half["precision"], half["recall"]) == (0.75, pytest.approx(2 / 3, abs=1e-4), 1.0)
+    assert (half["right"], half["right of all"]) == (0.5, pytest.approx(1 / 3, abs=1e-4))
+    assert figures["answerable_f1"] == 1.0
+    assert figures["risk by coverage"]["0.1"] == 0.0
+    assert figures["risk by coverage"]["1.0"] == 0.75  # one of four was answered rightly
+    assert figures["min_chance"]["0.9"]["precision"] == pytest.approx(
+        2 / 3, abs=1e-4
+    )  # what it did, not what was wanted
+    assert figures["min_chance"]["0.99"] is None
+
+
+def test_left_out_chances_come_from_other_articles() -> None:
+    same = [row(number, "one", True, 1.0) for number in range(20)]
+    other = [row(number + 20, "two", False, 1.0) for number in range(20)]
+    chances = left_out([*same, *other], ridge=1.0, bent=False)
+    assert max(chances[:20]) < 0.1  # the other article has no answerable question
+    assert min(chances[20:]) > 0.9
+
+
+# From a file of questions to judge.json.
+
+
+def write_questions(path: Path, count: int = 24) -> Path:
+    """Four articles; every third question's gold passage is left out."""
+    with gzip.open(path, "wt", encoding="utf-8") as lines:
+        for number in range(count):
+            article = f"Town_{number * 4 // count}"
+            gold = {
+                "is_selected": 1,
+                "passage_text": f"Town {number} has {number} bridges.",
+                "url": f"{article}#{number}#0",
+            }
+            others = [
+                {"is_selected": 0, "passage_text": f"Village {n} has a river.", "url": f"wikipedia:{n}#0"}
+                for n in range(number, number + 3)
+            ]
+            answered = number % 3 != 2
+            line: dict[str, Any] = {
+                "query_id": number,
+                "query": f"How many bridges has town {number}?",
+                "passages": [*others, gold] if answered else others,
+                "answers": [str(number)] if answered else ["No Answer Present."],
+            }
+            lines.write(json.dumps(line) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("weights") / "tiny")
+
+
+def test_questions_know_their_article_and_titles_are_all_or_none(tmp_path: Path) -> None:
+    file = write_questions(tmp_path / "valid.jsonl.gz")
+    plain = questions_of(file, None)
+    assert [question.article for question in plain[:7]] == ["Town_0"] * 6 + ["Town_1"]
+    assert {passage.title for question in plain for passage in question.passages} == {""}
+    titled = questions_of(file, {"wikipedia:0": "Village"})
+    assert {passage.title for passage in titled[0].passages} == {"Village", "", "Town 0"}
+    assert plain[2].answers == ()
+
+
+@pytest.fixture
+def inputs(weights: Path, tmp_path: Path) -> Inputs:
+    """The tiny network's own weights folder, and a set of ten passages without any dataset."""
+    shutil.copytree(weights, tmp_path / "weights")
+    (tmp_path / "ten").mkdir()
+    (tmp_path / "ten" / "ten-passages.json").write_text("{}")
+    write_questions(tmp_path / "ten" / "valid.jsonl.gz")
+    return Inputs(weights=tmp_path / "weights", data=tmp_path / "none", ten_passages=tmp_path / "ten")
+
+
+SETTINGS = JudgeFitSettings(titles=False, threads=1)
+
+
+def make(
+    inputs: Inputs, out: Path, *chosen: str, settings: JudgeFitSettings = SETTINGS, say: Listening | None = None
+) -> Listening:
+    say = Listening() if say is None else say
+    run("judge", system.stages(settings, inputs, out, say), out, chosen or None, say)
+    return say
+
+
+def test_an_interrupted_fit_goes_on_and_run_time_reads_its_judge(inputs: Inputs, tmp_path: Path) -> None:
+    out, judged = tmp_path / "out", inputs.weights / "judge.json"
+    before = judged.read_text()  # of another fit: it is replaced
+    make(inputs, out, "ten-passages", "readings", settings=replace(SETTINGS, questions=16))
+    (kept,) = (out / "readings").iterdir()
+    first = kept.read_text()
+    with kept.open("a") as lines:
+        lines.write('{"id": "23", "art')  # cut off by a kill
+    said = make(inputs, out)
+    assert kept.read_text().startswith(first)
+    assert len(first.splitlines()) == 16
+    assert len(kept.read_text().splitlines()) == 24
+    assert judged.read_text() != before
+    judge = read_json(judged)
+    assert judge["fitted"]["questions"] + judge["measured"]["questions"] == 24
+    assert judge["made_of"] == note_of(out, "judge")["made_of"]
+    assert judge["made_of"].keys() == read_json(SHIPPED / "reader" / "judge.json")["made_of"].keys()
+    assert judge["made_of"]["settings"] == {"questions": 0, "ridge": 1.0, "right": 0.5}
+    assert note_of(out, "judge")["facts"]["aurc"] == judge["measured"]["aurc"]
+    assert "judge.min_chance=" in describe(judge) or "not reached" in describe(judge)
+    assert f"judge: {describe(judge).splitlines()[0]}" in "\n".join(said)
+    assert str(tmp_path) not in judged.read_text()
+    reading = CalibratedJudge(ReaderSession(Weights(inputs.weights), threads=1))
+    assert 0.0 <= reading._chance(tuple(json.loads(first.splitlines()[0])["features"])) <= 1.0
+
+    assert make(inputs, out) == [f"{stage}: already made" for stage in ABOUT.stages]
+    judged.unlink()
+    assert make(inputs, out)[-1] == "judge: made judge.json"
+    assert read_json(judged) == judge
+
+
+def test_other_weights_are_read_anew(inputs: Inputs, tmp_path: Path) -> None:
+    make(inputs, tmp_path / "out")
+    settings = inputs.weights / "settings.toml"
+    settings.write_text(settings.read_text() + "brevity = 0.5\n")
+    said = make(inputs, tmp_path / "out", "readings", "judge")
+    assert "readings: made readings" in said
+    assert "judge: made judge.json" in said
+    assert len(list((tmp_path / "out" / "readings").iterdir())) == 2
+
+
+def test_a_made_reader_gets_a_judge_that_a_library_asks(tiny_reader: TinyReader, tmp_path: Path) -> None:
+    given = tiny_reader.inputs
+    weights = shutil.copytree(tiny_reader.out / "weights", tmp_path / "weights")
+    inputs = Inputs(weights=weights, data=given.data, ten_passages=given.ten_passages)
+    make(inputs, tmp_path / "out", settings=replace(SETTINGS, titles=True))
+    assert list(read_json(weights / "judge.json")["terms"]) == list(NAMES)
+    chosen = ["rank.kind=reader", "read.kind=span", "judge.kind=calibrated", f"runtime.reader={weights}"]
+    library = Library(tmp_path / "library", resolve(overrides=chosen))
+    library.put([Document("memo", "Town A has 12 bridges.", "Town A")])
+    answer = library.ask("How many bridges has town A?", min_chance=0.0).answer
+    assert answer is not None
+    assert 0.0 <= answer.chance <= 1.0
+
+
+def test_what_run_time_says_is_what_was_fitted(weights: Path, tmp_path: Path) -> None:
+    fitted, _, _ = fit(made_up(3000, lambda value: 0.1 if value < -1 else 0.5 if value < 2 else 0.95), ridge=1.0)
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    (folder / "judge.json").write_text(json.dumps(as_json(fitted)))
+    judge = CalibratedJudge(ReaderSession(Weights(folder), threads=1))
+    rows = [row(0, "a", True, value) for value in (-9.0, -2.0, -1.0, 0.3, 1.9, 2.2, 9.0)]
+    assert [judge._chance(each.features) for each in rows] == pytest.approx(fitted.chances(rows), abs=1e-4)
+    assert fitted.knots
+    assert interpolated(fitted.knots, numpy.array([99.0]))[0] == fitted.knots[-1][1]
+
+
+def test_too_few_questions_are_refused(inputs: Inputs, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="take more questions"):
+        make(inputs, tmp_path / "out", settings=replace(SETTINGS, questions=1))
+    with pytest.raises(SettingsError, match="questions must be 0 or above"):
+        settings_of(system.DEFAULTS, None, ["questions=-1"])
+
+
+def test_what_a_stage_needs_is_named(inputs: Inputs, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="run the stage ten-passages first"):
+        make(replace(inputs, ten_passages=tmp_path / "absent"), tmp_path / "out", "readings")
+    with pytest.raises(TrainingError, match="run the stage readings first"):
+        make(inputs, tmp_path / "out", "judge")
+    make(inputs, tmp_path / "out", "readings", settings=replace(SETTINGS, questions=16))
+    with pytest.raises(TrainingError, match="8 questions have not been read yet"):
+        make(inputs, tmp_path / "out", "judge")
