@@ -12,13 +12,13 @@ import numpy
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from wherefrom.build import build
 from wherefrom.config import Settings, updated
 from wherefrom.data import squad
 from wherefrom.data.examples import Example
 from wherefrom.evaluate.first_answers import MeasureSettings, first_answer_scores
 from wherefrom.evaluate.spread import evenly_spread
 from wherefrom.features.tokens import tokens
-from wherefrom.build import build
 from wherefrom.read.drqa import DrQAReader
 from wherefrom.runtime.drqa import DrQASession
 from wherefrom.runtime.weights import Weights
