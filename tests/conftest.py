@@ -25,6 +25,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+# Benches come late: by then another process has made the networks that they share with other tests. Quick tests without
+# a set-up come last: what is left at the end is shared out between processes, and a set-up would be made twice.
+LATE = ("bench", "ingest", "data", "metrics")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+
+    def place(item: pytest.Item) -> int:
+        part = item.path.relative_to(tests).parts[0]
+        return LATE.index(part) + 1 if part in LATE else 0
+
+    items.sort(key=place)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def shipped_networks_loaded_once() -> Iterator[None]:
     """Loading a shipped network takes half a second, and hundreds of tests use one: each process loads it once.
