@@ -11,7 +11,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 PACKAGE = Path("src") / "wherefrom"
 
 
-class LeftOutFiles(BuildHookInterface):
+class LeftOutFiles(BuildHookInterface[Any]):
     """Adds them to a build in a checkout; from an sdist they lie in the package already."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - given by name
