@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 DEMO = demo-library
+# As many processes as cores, each of which takes over from another that has more left to do.
+PARALLEL = -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test check bench bench-reader bench-writer docs clean
+.PHONY: help demo test test-all check dist bench bench-reader bench-writer docs clean
 
 help:
 	@echo "make demo    set up, index the sample library and answer five questions"
-	@echo "make test    set up and run all tests"
+	@echo "make test    set up and run the tests, one process a core; ARGS=tests/store for some of them"
+	@echo "make test-all   the same, with more of what happens by chance: three times the kills, the source package"
 	@echo "make check   formatting, lint, types and the import map"
+	@echo "make dist    build both packages, wherefrom and wherefrom-lab"
 	@echo "make bench   speed and memory beside bm25s, SQLite FTS5 and raw tantivy (needs WHEREFROM_DATA)"
 	@echo "make bench-reader   the reader network beside torch, and a whole answer (needs WHEREFROM_DATA)"
 	@echo "make bench-writer   the writer network beside torch, and a whole written answer (needs WHEREFROM_DATA)"
@@ -32,13 +36,20 @@ demo: $(VENV)/.plain
 	@$(BIN)/python sample/demo.py $(DEMO)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL) --durations 25 $(ARGS)
+
+test-all: export WHEREFROM_TEST_ALL = 1
+test-all: test
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+dist: $(VENV)/.dev
+	$(BIN)/python -m hatchling build -d dist
+	cd lab && $(abspath $(BIN))/python -m hatchling build -d ../dist
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench.library $(ARGS)

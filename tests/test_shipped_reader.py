@@ -16,10 +16,17 @@ from wherefrom.runtime.weights import SHIPPED
 from wherefrom.types import Document, Hit, Passage, Question, Trace
 
 FOLDER = SHIPPED / "reader"
-LONG = " ".join(f"The gate of yard {number} was painted in March." for number in range(560))  # about 5,000 words
+
+
+def long(yards: int) -> str:
+    """Nine words a yard, then what is asked for, then the same again."""
+    around = " ".join(f"The gate of yard {number} was painted in March." for number in range(yards))
+    return f"{around} The key of the tower hangs behind the clock. {around}"
+
+
 AWKWARD = {
     "one word": "Marta",
-    "long": LONG + " The key of the tower hangs behind the clock. " + LONG,
+    "long": long(120),  # about 2,000 words: many windows
     "Japanese": "灯台の鍵は時計の後ろにある。鍵番は田中である。",
     "Arabic": "مفتاح المنارة خلف الساعة.",
     "combining": "Zoe\u0301 keeps the key of the tower behind the clo\u0308ck 🕰️.",
@@ -74,7 +81,7 @@ def test_awkward_passages_whole(question: str, name: str) -> None:
 
 
 def test_an_answer_deep_in_a_long_passage_is_found() -> None:
-    text = AWKWARD["long"]
+    text = long(560)  # about 10,000 words
     hits = [Hit(Passage("p", "d", text, 0, len(text), ""), 1.0)]
     (trace,) = build(Settings(), None).answer_many([Question("q", QUESTIONS[0])], [hits], "short", 0.0)
     assert trace.candidates[0].text == "behind the clock"

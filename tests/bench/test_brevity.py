@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from bench.brevity import BREVITIES, QuestionScores, Scores, best, chosen, halve
 from bench_data import pack, paragraph
 
 from contracts.material import HARBOUR
-from runtime.tiny_reader import write
 from wherefrom.build import build
 from wherefrom.config import resolve
 from wherefrom.data.squad import load
@@ -63,9 +63,9 @@ def squad(folder: Path, articles: int, answers: Mapping[str, str] | None = None)
     return folder
 
 
-def test_a_run_says_what_every_brevity_gives(tmp_path: Path) -> None:
+def test_a_run_says_what_every_brevity_gives(tiny_reader_weights: Path, tmp_path: Path) -> None:
     """The network's own answers are gold, so that it is always right until shorter ones are preferred."""
-    weights, out = write(tmp_path / "weights"), tmp_path / "out.json"
+    weights, out = Path(shutil.copytree(tiny_reader_weights, tmp_path / "weights")), tmp_path / "out.json"
     reader = build(resolve(overrides=[f"runtime.reader={weights}"]), None).reader
     examples = list(load(squad(tmp_path, 4) / "squad", "valid"))
     read = reader.read([e.question for e in examples], [[Hit(e.passages[0], 1.0)] for e in examples])

@@ -15,6 +15,7 @@ pytest.importorskip("onnxruntime", reason="networks run in onnxruntime: pip inst
 
 from bench.reader_report import Level, Plan, Run
 from bench_data import make_data
+from in_process import run_children_here
 from safetensors.torch import save_file
 
 from bench import measure, reader, reader_report, record
@@ -52,11 +53,17 @@ def make_weights(folder: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return make_weights(tmp_path_factory.mktemp("made") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def run(made: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """One tiny run of everything; its work folder is empty afterwards."""
     work = tmp_path_factory.mktemp("work")
-    weights, whole = make_weights(tmp_path_factory.mktemp("made") / "tiny")
+    weights, whole = made
     with pytest.MonkeyPatch.context() as patch:
+        run_children_here(patch)
         patch.setenv("WHEREFROM_DATA", str(make_data(tmp_path_factory.mktemp("data"))))
         yield reader.bench(PLAN, work, str(weights), whole, library=None)
     assert list(work.iterdir()) == []
@@ -123,10 +130,10 @@ def test_missing_weights_are_said_with_their_name(
 
 
 def test_a_folder_that_is_no_library_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    made: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("WHEREFROM_DATA", str(make_data(tmp_path / "data")))
-    weights, _ = make_weights(tmp_path / "tiny")
+    weights, _ = made
     options = ["--weights", str(weights), "--library", str(tmp_path), "--work", str(tmp_path / "w")]
     assert reader.main([*options, "--out", str(tmp_path / "out.md")]) == 2
     assert "is not a library" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bench_data import make_data
 
-from bench import record, tfidf
+from bench import measure, record, tfidf
 
 
 @pytest.fixture(autouse=True)
@@ -16,8 +16,10 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHEREFROM_DATA", str(make_data(tmp_path / "data")))
 
 
-def test_a_run_measures_every_system(tmp_path: Path) -> None:
+def test_a_run_measures_every_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn", reason="the bench needs scikit-learn: pip install -e '.[dev]'")
+    first_search = measure.first_search
+    monkeypatch.setattr(measure, "first_search", lambda job, _repeats: first_search(job, 1))
     out, work = tmp_path / "tfidf.md", tmp_path / "work"
     assert tfidf.main(["--passages", "200", "--questions", "12", "--out", str(out), "--work", str(work)]) == 0
     text, raw = out.read_text(encoding="utf-8"), json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))

@@ -15,16 +15,19 @@ pytest.importorskip("onnxscript", reason="torch exports through onnxscript: pip 
 
 from bench.writer import Plan, Run
 from bench_data import make_data
+from in_process import run_children_here
 from safetensors.torch import save_file
 
 from bench import record, writer
-from runtime import tiny_reader, tiny_writer
+from runtime import tiny_writer
 
 PLAN = Plan(passages=200, questions=3, threads=1, written_from=(4, 2), passage_tokens=12, written=6)
 
 
 @pytest.fixture(scope="module")
-def run(tiny_network: Any, tiny_writer_weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def run(
+    tiny_network: Any, tiny_writer_weights: Path, tiny_reader_weights: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Run]:
     """One tiny run of everything; its work folder is empty afterwards."""
     work = tmp_path_factory.mktemp("work")
     trained = tmp_path_factory.mktemp("trained")
@@ -33,10 +36,10 @@ def run(tiny_network: Any, tiny_writer_weights: Path, tmp_path_factory: pytest.T
     )
     (trained / "settings.json").write_text(json.dumps(asdict(tiny_network.settings)))
     (trained / "common.json").write_text(json.dumps(tiny_writer.COMMON.tolist()))
-    reader = tiny_reader.write(tmp_path_factory.mktemp("reader"))
     with pytest.MonkeyPatch.context() as patch:
+        run_children_here(patch)
         patch.setenv("WHEREFROM_DATA", str(make_data(tmp_path_factory.mktemp("data"))))
-        yield writer.bench(PLAN, work, str(tiny_writer_weights), str(reader), trained, library=None)
+        yield writer.bench(PLAN, work, str(tiny_writer_weights), str(tiny_reader_weights), trained, library=None)
     assert list(work.iterdir()) == []
 
 

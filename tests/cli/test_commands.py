@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,9 +19,7 @@ import pytest
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
+def write_notes(folder: Path) -> Path:
     folder.mkdir()
     (folder / "boiler.md").write_text("# The boiler\n\nThe boiler was serviced by Marta in May.\n")
     (folder / "garden.txt").write_text("The garden\n\nRoses grow behind the shed. It is small.\n")
@@ -27,24 +27,37 @@ def notes(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Runs `wherefrom ...` on a library of its own, with output piped."""
-
-    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "wherefrom", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            env={**os.environ, "WHEREFROM_LIBRARY": str(tmp_path / "library"), **environment},
-        )
-
-    return run
+def notes(tmp_path: Path) -> Path:
+    return write_notes(tmp_path / "notes")
 
 
 @pytest.fixture
-def filled(run: Run, notes: Path) -> Run:
-    assert run("ingest", str(notes)).returncode == 0
+def run(tmp_path: Path) -> Run:
+    """Runs `wherefrom ...` on a library of its own, with output piped."""
+    return functools.partial(run_on, tmp_path / "library")
+
+
+def run_on(library: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "wherefrom", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "WHEREFROM_LIBRARY": str(library), **environment},
+    )
+
+
+@pytest.fixture(scope="session")
+def library_of_notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copied before it is used."""
+    folder = tmp_path_factory.mktemp("filled")
+    assert run_on(folder / "library", "ingest", str(write_notes(folder / "notes"))).returncode == 0
+    return folder / "library"
+
+
+@pytest.fixture
+def filled(run: Run, notes: Path, library_of_notes: Path, tmp_path: Path) -> Run:
+    shutil.copytree(library_of_notes, tmp_path / "library")
     return run
 
 
@@ -191,7 +204,7 @@ class TestIngest:
         self, run: Run, tmp_path: Path, notes: Path
     ) -> None:
         file = tmp_path / "many.jsonl"
-        file.write_text("".join(json.dumps({"id": f"d{n}", "text": f"Bird {n}. " * 300}) + "\n" for n in range(4000)))
+        file.write_text("".join(json.dumps({"id": f"d{n}", "text": f"Bird {n}. " * 300}) + "\n" for n in range(2000)))
         library = tmp_path / "interrupted"
         arguments = ["ingest", "--library", str(library), "--set", "ingest.batch_passages=50", str(file)]
         with subprocess.Popen(
@@ -207,10 +220,10 @@ class TestIngest:
         assert "interrupted" in output
         assert "Traceback" not in output
         kept = len(run("list", "--library", str(library)).stdout.splitlines())
-        assert 0 < kept < 4000
+        assert 0 < kept < 2000
         report = json.loads(run("ingest", "--json", "--library", str(library), str(file)).stdout)
         assert report["unchanged"] == kept
-        assert report["documents"] == 4000
+        assert report["documents"] == 2000
 
 
 class TestLibraryErrors:

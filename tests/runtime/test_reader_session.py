@@ -20,7 +20,7 @@ from contracts.material import HITS, QUESTIONS, passage
 from contracts.stages import JudgeContract, RankerContract, ReaderContract
 from rerank.tiny_reranker import write as write_reranker
 from runtime.preferring import check_preference
-from runtime.tiny_reader import JUDGE, network, write
+from runtime.tiny_reader import JUDGE, network
 from wherefrom import Library
 from wherefrom.build import build
 from wherefrom.config import resolve
@@ -34,9 +34,9 @@ from wherefrom.stages import Judge, Ranker, Reader
 from wherefrom.types import Candidate, Document, Hit, Question
 
 
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("weights") / "tiny")
+@pytest.fixture(scope="session")
+def weights(tiny_reader_weights: Path) -> Path:
+    return tiny_reader_weights
 
 
 @pytest.fixture

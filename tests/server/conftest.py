@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -35,12 +36,18 @@ DOCUMENTS = [
 MakeClient = Callable[..., TestClient]
 
 
-@pytest.fixture
-def library_path(tmp_path: Path) -> Path:
-    path = tmp_path / "library"
+@pytest.fixture(scope="session")
+def made_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of three documents; copied before it is used."""
+    path = tmp_path_factory.mktemp("made") / "library"
     with Library(path) as library:
         library.put(DOCUMENTS)
     return path
+
+
+@pytest.fixture
+def library_path(made_library: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made_library, tmp_path / "library"))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import lzma
 import threading
 import time
 import zipfile
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -222,8 +223,9 @@ class TestHostileUploads:
         client = client_with(job_megabytes=200)
         hungry = io.BytesIO()
         document = docx.Document()
-        for _ in range(300):
-            document.add_paragraph("word " * 40_000)  # 133 kB as a file, many times 60 MB when it is read
+        paragraph = document.add_paragraph("word " * 40_000)._p
+        for _ in range(299):
+            paragraph.addnext(deepcopy(paragraph))  # 133 kB as a file, many times 60 MB when it is read
         document.save(hungry)
         assert send(client, ("hungry.docx", hungry.getvalue()), wait=30).json()["state"] == "failed"
         assert send(client, ("modest.txt", b"Modest text."), wait=30).json()["state"] == "done"

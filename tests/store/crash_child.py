@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wherefrom import Library
-from wherefrom.config import resolve
+from wherefrom.config import Settings, resolve
 
 DOCUMENTS = 40
 EXACT = ["index.buckets=4294967296"]  # tfidf: no other word shares the hash of a mark
@@ -26,9 +26,14 @@ def text_of(id: str, version: int) -> str:
     return f"Mark{id}v{version} is here. " + " ".join(sentences)
 
 
+def settings_of(kind: str) -> Settings:
+    """Small batches, so that there are many to be killed in."""
+    return resolve(overrides=["ingest.batch_passages=20", f"retrieve.kind={kind}", *EXACT])
+
+
 def main(path: str, work: str, seed: str, kind: str) -> None:
     chance = random.Random(seed)
-    library = Library(path, resolve(overrides=["ingest.batch_passages=20", f"retrieve.kind={kind}", *EXACT]))
+    library = Library(path, settings_of(kind))
     version = int(seed) * 100_000
     while True:
         version += 1

@@ -7,12 +7,12 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, get_args
 
 from wherefrom.errors import NotFound
+from wherefrom.lab import REMEDY, LabMissing, lab_places
 from wherefrom.papers.faults import TableFault, meant
 from wherefrom.papers.measures import MEASURES, Scale
 
@@ -76,7 +76,7 @@ class Paper:
         raise NotFound(f"{self.slug} has no row '{row_id}'{guess or '; `wherefrom reproduce --list` shows them all'}")
 
 
-SHELVES: list[Traversable] = [files("wherefrom.papers")]  # where papers are looked for, a folder each
+SHELVES: list[Traversable] = [*lab_places("papers")]  # where papers are looked for, a folder each
 
 
 def papers() -> list[Paper]:
@@ -98,7 +98,12 @@ def slugs() -> list[str]:
 
 
 def _folders() -> dict[str, Traversable]:
-    return {folder.name: folder for shelf in SHELVES for folder in shelf.iterdir() if (folder / "table.toml").is_file()}
+    folders = {
+        folder.name: folder for shelf in SHELVES for folder in shelf.iterdir() if (folder / "table.toml").is_file()
+    }
+    if not folders:
+        raise LabMissing(f"the papers' tables are in the package wherefrom-lab: {REMEDY}")
+    return folders
 
 
 def load(folder: Traversable) -> Paper:

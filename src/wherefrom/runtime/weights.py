@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wherefrom.errors import WherefromError
+from wherefrom.lab import REMEDY, lab_places
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -35,8 +36,10 @@ class Weights:
 
     @classmethod
     def named(cls, name: str) -> Weights:
-        """Weights that come with wherefrom, or a folder of one's own if the name is a path."""
-        return cls(Path(name) if os.sep in name else SHIPPED / name)
+        """Weights that come with wherefrom or wherefrom-lab, or a folder of one's own if the name is a path."""
+        if os.sep in name:
+            return cls(Path(name))
+        return cls(next(iter(lab_places(f"weights/{name}")), SHIPPED / name))
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -94,6 +97,11 @@ class Weights:
     def file(self, name: str) -> Path:
         path = self.folder / name
         if not path.exists():
+            if self.folder.parent == SHIPPED and not self.folder.exists():
+                raise WeightsError(
+                    f"the weights '{self.folder.name}' are missing; those that the default settings do without are in "
+                    f"the package wherefrom-lab: {REMEDY}"
+                )
             raise WeightsError(f"{path} is missing; install wherefrom again, or train the model with `wherefrom train`")
         return path
 

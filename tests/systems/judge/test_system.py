@@ -19,7 +19,6 @@ pytest.importorskip("onnxruntime", reason="networks run in onnxruntime: pip inst
 
 import numpy
 
-from runtime.tiny_reader import write
 from systems.making import Listening, TinyReader
 from wherefrom import Library
 from wherefrom.config import resolve
@@ -127,9 +126,9 @@ def write_questions(path: Path, count: int = 24) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("weights") / "tiny")
+@pytest.fixture(scope="session")
+def weights(tiny_reader_weights: Path) -> Path:
+    return tiny_reader_weights
 
 
 def test_questions_know_their_article_and_titles_are_all_or_none(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from wherefrom.data.examples import Example, whole
 from wherefrom.errors import NotFound
 from wherefrom.features.polarity import NAMES
+from wherefrom.lab import lab_file
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import SHIPPED
 from wherefrom.systems.yes_no import system as polarity
@@ -24,7 +25,7 @@ from wherefrom.types import Question
 
 
 def test_labels_are_one_a_question() -> None:
-    rows = [line.split("\t") for line in polarity.LABELS.read_text().splitlines()]
+    rows = [line.split("\t") for line in lab_file(polarity.LABELS).read_text().splitlines()]
     assert len({id for id, _ in rows}) == len(rows) > 500
     assert {label for _, label in rows} == {"yes", "no"}
 
@@ -84,7 +85,7 @@ def question(text: str, id: str, passage: str) -> dict[str, Any]:
 
 def write_data(folder: Path) -> Path:
     """Questions under ids that are labelled, whose passages say it, and a few of MultiRC and MS MARCO."""
-    labels = [line.split("\t") for line in polarity.LABELS.read_text().splitlines()[:24]]
+    labels = [line.split("\t") for line in lab_file(polarity.LABELS).read_text().splitlines()[:24]]
     files: dict[str, Any] = {}
     for split, some in (("train", labels[:18]), ("valid", labels[18:])):
         paragraphs = [

@@ -25,6 +25,7 @@ from wherefrom.errors import NotFound, SettingsError
 from wherefrom.evaluate.halves import folds
 from wherefrom.features.overlap import Stems
 from wherefrom.features.polarity import NAMES, asks_yes_no, features
+from wherefrom.lab import lab_file
 from wherefrom.metrics.significance import bootstrap_interval, paired_bootstrap
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import Weights
@@ -35,7 +36,7 @@ from wherefrom.train.stages import Facts, Say, Stage, write_json
 from wherefrom.types import Hit
 from wherefrom.write.yes_no import POLARITY
 
-LABELS = Path(__file__).with_name("yes_no_squad.tsv")
+LABELS = "systems/yes_no/yes_no_squad.tsv"
 FOLDS = 8
 SURE = (0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
 _BATCH = 16
@@ -70,7 +71,8 @@ def stages(settings: YesNoSettings, inputs: Inputs, out: Path, say: Say) -> list
     def made_of() -> Facts:
         data = {name: file_hash(_there(inputs.data / name)) for name in _FILES}
         read = {name: file_hash(reader.file(name)) for name in ("model.onnx", "tokenizer.json", "settings.toml")}
-        return {"data": data | {LABELS.name: file_hash(LABELS)}, "reader": read, **asdict(settings)}
+        labels = lab_file(LABELS)
+        return {"data": data | {labels.name: file_hash(labels)}, "reader": read, **asdict(settings)}
 
     return [Stage("fit", out / "weights", made_of, lambda path: fit(inputs.data, path, settings, say), weights=True)]
 
@@ -88,7 +90,7 @@ def labelled(data: Path) -> list[YesNoQuestion]:
     """All yes/no questions of the datasets that have a label."""
     for name in _FILES:
         _there(data / name)
-    lines = (line.split("\t") for line in LABELS.read_text(encoding="utf-8").splitlines())
+    lines = (line.split("\t") for line in lab_file(LABELS).read_text(encoding="utf-8").splitlines())
     by_hand = {id: label == "yes" for id, label in lines}
     rows = [
         YesNoQuestion(f"squad/{split}", example, by_hand[example.question.id])
