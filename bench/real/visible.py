@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from functools import lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -41,6 +42,7 @@ def visible_text(path: Path) -> str:
     return _TAG.sub(" ", _ADDRESS.sub(" ", text)) if kind == ".md" else text
 
 
+@lru_cache(maxsize=1 << 12)
 def words(text: str) -> str:
     """The words of a text in lower case with one blank between them: what quotes are compared by."""
     mended = text.replace("\u00ad", "").replace("ﬁ", "fi").replace("ﬂ", "fl").replace("ﬀ", "ff")
