@@ -19,6 +19,7 @@ from wherefrom.types import Candidate, Hit, Trace
 
 ENOUGH = 0.6  # token F1
 FIRST = 5  # ranked passages that should hold the evidence
+NONE_RIGHT = "no candidate is right"
 WORDED_FREELY = frozenset(("how-to", "why", "list", "definition"))
 
 Outcome = Literal["right", "wrong", "wrongly declined", "rightly declined"]
@@ -131,7 +132,7 @@ def _blamed(
         return "retrieval", ""
     if rank > FIRST:
         return "ranking", f"at {rank}"
-    return "reading", f"candidate {read[0] + 1} is right" if read else "no candidate is right"
+    return "reading", f"candidate {read[0] + 1} is right" if read else NONE_RIGHT
 
 
 def _candidate_right(candidate: Candidate, question: RealQuestion, evidence: Evidence) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from bench.real.questions import HALVES
-from bench.real.scoring import STAGES
+from bench.real.scoring import NONE_RIGHT, STAGES
 from bench.running import row
 from wherefrom.metrics.calibration import expected_calibration_error
 
@@ -57,7 +57,8 @@ class RealFigures:
     near_miss_declined: float | None
     calibration_error: float  # of the chance, against whether the answer, said or withheld, is right
     stages: dict[str, int]
-    absent_answered: int  # part of `stages`: judging
+    read_later: int  # part of reading: a later candidate is right
+    absent_answered: int  # part of judging
 
     @property
     def failures(self) -> int:
@@ -85,6 +86,7 @@ def figures(lines: Sequence[QuestionResult]) -> RealFigures:
             [line["chance"] for line in lines], [line["right"] for line in lines]
         ),
         stages={stage: stages[stage] for stage in STAGES},
+        read_later=sum(line["stage"] == "reading" and line["detail"] != NONE_RIGHT for line in lines),
         absent_answered=sum(line["answered"] for line in absent),
     )
 
@@ -125,11 +127,13 @@ def _of(name: str) -> Callable[[QuestionResult], str]:
 
 
 def _blame(lines: Sequence[QuestionResult]) -> list[str]:
-    made = [row(["failures", *STAGES, "of these, absent answered"]), "|---|" + "--:|" * (len(STAGES) + 1)]
+    parts = ("reading: a later candidate is right", "judging: absent answered")
+    made = [row(["failures", *STAGES, *parts]), "|---|" + "--:|" * (len(STAGES) + len(parts))]
     for name, some in _groups(lines):
         got = figures(some)
         if got.failures and not name.startswith("kind"):
-            made.append(row([f"{name}: {got.failures}", *map(str, got.stages.values()), str(got.absent_answered)]))
+            counts = (*got.stages.values(), got.read_later, got.absent_answered)
+            made.append(row([f"{name}: {got.failures}", *map(str, counts)]))
     return made
 
 
