@@ -2,7 +2,8 @@
 
 Right is an answer whose normalised words (SQuAD's way: no case, punctuation or articles) hold an accepted answer as
 whole words, or stand in one and reach token F1 0.6 with it. Answers that can be worded in many ways (how-to, why,
-list, definition) are also right at token F1 0.6 alone. A question for yes or no is judged by the first word alone.
+list, definition) are also right at token F1 0.6 alone. A question for yes or no is judged by the first word alone; to
+blame the right stage, what the word rests on counts too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from wherefrom.types import Candidate, Hit, Trace
 ENOUGH = 0.6  # token F1
 FIRST = 5  # ranked passages that should hold the evidence
 NONE_RIGHT = "no candidate is right"
+BY_CHANCE = "the word is right, what it rests on is not"
 WORDED_FREELY = frozenset(("how-to", "why", "list", "definition"))
 
 Outcome = Literal["right", "wrong", "wrongly declined", "rightly declined"]
@@ -27,7 +29,7 @@ Stage = Literal["extraction", "retrieval", "ranking", "reading", "judging", "wri
 STAGES: tuple[Stage, ...] = ("extraction", "retrieval", "ranking", "reading", "judging", "writing")
 
 _TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
-_ANYWHERE = 0.8  # share of a quote's triples of words that a document must hold: line ends may have split a few
+_NEARLY = 0.8  # share of a quote's triples of words that a document must hold: line ends may have split a few
 _MOST = 0.5  # ... and a passage that also holds an accepted answer: passages cut sentences
 
 
@@ -52,7 +54,7 @@ def _same(text: str, accepted: str, kind: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return normalized(text.translate(_TYPOGRAPHY))
+    return normalized(text.translate(_TYPOGRAPHY).replace("%", " percent "))  # 2 % is not 2
 
 
 # -------------------------------------------------------------------------------------------- evidence
@@ -60,11 +62,21 @@ def _plain(text: str) -> str:
 
 def share_held(quote: str, text: str) -> float:
     """The share of a quote's triples of words in a row that a text holds; 1 where it holds the whole quote."""
-    quoted, inside = words(quote).split(), f" {words(text)} "
-    if f" {' '.join(quoted)} " in inside:
+    quoted = words(quote)
+    if f" {quoted} " in f" {words(text)} ":
         return 1.0
-    triples = [" ".join(quoted[place : place + 3]) for place in range(len(quoted) - 2)]
-    return sum(f" {triple} " in inside for triple in triples) / len(triples) if triples else 0.0
+    triples = _triples(quoted)
+    return 1 - len(_missing(triples, text)) / len(triples) if triples else 0.0
+
+
+def _triples(quoted: str) -> list[str]:
+    split = quoted.split()
+    return [" ".join(split[place : place + 3]) for place in range(len(split) - 2)]
+
+
+def _missing(triples: Sequence[str], text: str) -> list[str]:
+    inside = f" {words(text)} "
+    return [triple for triple in triples if f" {triple} " not in inside]
 
 
 def holds(text: str, question: RealQuestion, evidence: Evidence) -> bool:
@@ -104,10 +116,11 @@ def judged(question: RealQuestion, trace: Trace, answered: bool, documents: Mapp
     rank = place_of_evidence(question, question.evidence, trace.hits) if question.evidence else None
     if not question.answerable:
         return Judgement("wrong", "judging", rank=rank) if answered else Judgement("rightly declined", rank=rank)
-    if answered and is_right(text, question):
-        return Judgement("right", rank=rank)
-    outcome: Outcome = "wrong" if answered else "wrongly declined"
     assert question.evidence is not None
+    if answered and is_right(text, question):
+        lucky = not trace.candidates or not _candidate_right(trace.candidates[0], question, question.evidence)
+        return Judgement("right", detail=BY_CHANCE if question.asks_yes_no and lucky else "", rank=rank)
+    outcome: Outcome = "wrong" if answered else "wrongly declined"
     stage, detail = _blamed(question, question.evidence, trace, rank, answered, documents)
     return Judgement(outcome, stage, detail, rank)
 
@@ -121,12 +134,12 @@ def _blamed(
     documents: Mapping[str, str],
 ) -> tuple[Stage, str]:
     text = trace.answer.text if trace.answer else None
-    if not answered and is_right(text, question):
+    if not answered and not question.asks_yes_no and is_right(text, question):
         return "judging", "what was withheld is right"
     read = [place for place, each in enumerate(trace.candidates) if _candidate_right(each, question, evidence)]
     if read and read[0] == 0:
         return ("writing", "") if answered else ("judging", "the first candidate is right")
-    if not _stored(evidence, documents):
+    if not _stored(question, evidence, documents):
         return "extraction", ""
     if rank is None:
         return "retrieval", ""
@@ -143,12 +156,14 @@ def _candidate_right(candidate: Candidate, question: RealQuestion, evidence: Evi
     return holds(candidate.passage.text, question, evidence) and (said in quoted or quoted in said)
 
 
-def _stored(evidence: Evidence, documents: Mapping[str, str]) -> bool:
-    """Whether any stored document holds the evidence, its own one asked first."""
+def _stored(question: RealQuestion, evidence: Evidence, documents: Mapping[str, str]) -> bool:
+    """Whether any document holds the evidence whole, or its own one nearly so and with the words of an answer."""
+    if any(share_held(evidence.quote, text) == 1.0 for text in documents.values()):
+        return True
     own = documents.get(evidence.document, "")
-    return share_held(evidence.quote, own) >= _ANYWHERE or any(
-        share_held(evidence.quote, text) == 1.0 for text in documents.values()
-    )
+    broken = {word for triple in _missing(_triples(words(evidence.quote)), own) for word in triple.split()}
+    whole = question.asks_yes_no or any(not broken & set(words(answer).split()) for answer in question.answers)
+    return whole and share_held(evidence.quote, own) >= _NEARLY
 
 
 # -------------------------------------------------------------------------------------------- baseline

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from bench.real.check import missing_quotes
+from bench.real.coverage import stored_share
 from bench.real.fetch import Collection, FetchError, Package, collections, digest, make
 from bench.real.questions import FILE, KINDS, Evidence, RealQuestion, faults, load
 from bench.real.run import RealRun, main, run
-from bench.real.scoring import NONE_RIGHT, first_sentence, is_right, judged, share_held
+from bench.real.scoring import BY_CHANCE, NONE_RIGHT, first_sentence, is_right, judged, share_held
 from bench.real.summary import QuestionResult, figures
 from bench.real.visible import visible_text, words
 
@@ -185,8 +186,10 @@ def test_a_missing_client_is_named_and_leaves_nothing(tmp_path: Path, monkeypatc
         ("Yes: dogs may land", "yes-no", ("yes",), True),
         ("No", "yes-no", ("yes",), False),
         ("dogs may land", "yes-no", ("yes",), False),  # the word is missing
-        ("%", "how-to", ("%",), True),
-        ("&", "how-to", ("%",), False),
+        ("2 for 1", "number", ("2%",), False),
+        ("the yield is 2 %", "number", ("2%",), True),
+        ("*", "how-to", ("*",), True),
+        ("&", "how-to", ("*",), False),
         (None, "fact", ("12",), False),
         ("12", "fact", (), False),
     ],
@@ -256,6 +259,26 @@ def test_the_wrong_word_over_the_right_quotation_is_an_error_of_writing() -> Non
     trace = _trace([OWN], [_candidate(OWN, "Dogs must stay on board")], "Yes")
     assert judged(DOGS, trace, True, STORED).stage == "writing"
     assert judged(DOGS, replace(trace, answer=Answer("No", "short", 0.5)), True, STORED).outcome == "right"
+
+
+def test_a_word_that_is_right_by_chance_is_right_but_told_and_no_fault_of_the_judge() -> None:
+    trace = _trace([OWN], [_candidate(OWN, "The harbour opens at six")], "No")
+    right = judged(DOGS, trace, True, STORED)
+    assert (right.outcome, right.detail) == ("right", BY_CHANCE)
+    assert judged(DOGS, trace, False, STORED).stage == "reading"
+
+
+def test_words_that_were_broken_in_reading_the_file_are_an_error_of_extraction() -> None:
+    broken = DOCUMENT.replace("12 crowns", "12cro wns")
+    trace = _trace(OTHERS, [], None)
+    assert judged(FEE, trace, False, {"fees.txt": broken}).stage == "extraction"
+    assert judged(FEE, trace, False, {"fees.txt": DOCUMENT.replace("small boat", "smallboat")}).stage == "extraction"
+    assert judged(FEE, trace, False, {"fees.txt": DOCUMENT.replace("a night.", "a nig ht.")}).stage == "retrieval"
+
+
+def test_how_much_of_a_document_is_stored() -> None:
+    assert stored_share("one two three four", "One two three. Four") == 1.0
+    assert stored_share("one two three four five", "one two three") == pytest.approx(1 / 3)
 
 
 def test_the_first_sentence_is_that_of_the_passage_found_first_not_of_the_one_ranked_first() -> None:
