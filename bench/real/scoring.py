@@ -29,7 +29,8 @@ Stage = Literal["extraction", "retrieval", "ranking", "reading", "judging", "wri
 STAGES: tuple[Stage, ...] = ("extraction", "retrieval", "ranking", "reading", "judging", "writing")
 
 _TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
-_NEARLY = 0.8  # share of a quote's triples of words that a document must hold: line ends may have split a few
+_BROKEN = 0.2  # share of a quote's words that may be missing from its document: line ends split some
+_SLACK = 4  # words before and behind a place that looks like the quote
 _MOST = 0.5  # ... and a passage that also holds an accepted answer: passages cut sentences
 
 
@@ -61,22 +62,28 @@ def _plain(text: str) -> str:
 
 
 def share_held(quote: str, text: str) -> float:
-    """The share of a quote's triples of words in a row that a text holds; 1 where it holds the whole quote."""
-    quoted = words(quote)
-    if f" {quoted} " in f" {words(text)} ":
+    """The share of a quote's triples of words in a row that a text holds; 1 only where it holds the whole quote."""
+    quoted, inside = words(quote), f" {words(text)} "
+    if f" {quoted} " in inside:
         return 1.0
-    triples = _triples(quoted)
-    return 1 - len(_missing(triples, text)) / len(triples) if triples else 0.0
-
-
-def _triples(quoted: str) -> list[str]:
     split = quoted.split()
-    return [" ".join(split[place : place + 3]) for place in range(len(split) - 2)]
+    triples = [" ".join(split[place : place + 3]) for place in range(len(split) - 2)]
+    found = sum(f" {triple} " in inside for triple in triples)
+    return min(found / len(triples), 0.99) if triples else 0.0
 
 
-def _missing(triples: Sequence[str], text: str) -> list[str]:
-    inside = f" {words(text)} "
-    return [triple for triple in triples if f" {triple} " not in inside]
+def broken_words(quote: str, text: str) -> list[str]:
+    """The words of a quote that are missing where the text comes nearest to it; all of them where nothing is near."""
+    quoted, there = words(quote).split(), words(text).split()
+    wanted: dict[tuple[str, ...], int] = {tuple(quoted[place : place + 2]): place for place in range(len(quoted) - 1)}
+    best = quoted
+    for place in range(len(there) - 1):
+        offset = wanted.get((there[place], there[place + 1]))
+        if offset is not None:
+            begin = max(0, place - offset - _SLACK)
+            window = set(there[begin : begin + len(quoted) + 2 * _SLACK])
+            best = min(best, [word for word in quoted if word not in window], key=len)
+    return best
 
 
 def holds(text: str, question: RealQuestion, evidence: Evidence) -> bool:
@@ -160,10 +167,10 @@ def _stored(question: RealQuestion, evidence: Evidence, documents: Mapping[str, 
     """Whether any document holds the evidence whole, or its own one nearly so and with the words of an answer."""
     if any(share_held(evidence.quote, text) == 1.0 for text in documents.values()):
         return True
-    own = documents.get(evidence.document, "")
-    broken = {word for triple in _missing(_triples(words(evidence.quote)), own) for word in triple.split()}
-    whole = question.asks_yes_no or any(not broken & set(words(answer).split()) for answer in question.answers)
-    return whole and share_held(evidence.quote, own) >= _NEARLY
+    broken = broken_words(evidence.quote, documents.get(evidence.document, ""))
+    if len(broken) > _BROKEN * len(words(evidence.quote).split()):
+        return False
+    return question.asks_yes_no or any(not set(broken) & set(words(answer).split()) for answer in question.answers)
 
 
 # -------------------------------------------------------------------------------------------- baseline

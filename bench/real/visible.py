@@ -18,6 +18,9 @@ _HIDDEN = ("script", "style", "head")
 _BLOCKS = frozenset("p div li tr td th h1 h2 h3 h4 h5 h6 br dt dd pre table ul ol blockquote".split())
 _ADDRESS = re.compile(r"(?<=\])\([^()\s]*(?:\s+\"[^\"]*\")?\)|(?<=\])\[[^\]\[]*\]|<https?://[^>]*>")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_UNSEEN = re.compile(
+    r"^ {0,3}\[[^\]\n]+\]:[^\n]*$|<!--.*?-->", re.MULTILINE | re.DOTALL
+)  # where links lead to; comments
 _WORD = re.compile(r"\w+")
 
 
@@ -39,7 +42,7 @@ def visible_text(path: Path) -> str:
         page.feed(text)
         page.close()
         return "".join(page.pieces)
-    return _TAG.sub(" ", _ADDRESS.sub(" ", text)) if kind == ".md" else text
+    return _TAG.sub(" ", _ADDRESS.sub(" ", _UNSEEN.sub(" ", text))) if kind == ".md" else text
 
 
 @lru_cache(maxsize=1 << 12)

@@ -14,7 +14,7 @@ from bench.real.coverage import stored_share
 from bench.real.fetch import Collection, FetchError, Package, collections, digest, make
 from bench.real.questions import FILE, KINDS, Evidence, RealQuestion, faults, load
 from bench.real.run import RealRun, main, run
-from bench.real.scoring import BY_CHANCE, NONE_RIGHT, first_sentence, is_right, judged, share_held
+from bench.real.scoring import BY_CHANCE, NONE_RIGHT, broken_words, first_sentence, is_right, judged, share_held
 from bench.real.summary import QuestionResult, figures
 from bench.real.visible import visible_text, words
 
@@ -269,11 +269,17 @@ def test_a_word_that_is_right_by_chance_is_right_but_told_and_no_fault_of_the_ju
 
 
 def test_words_that_were_broken_in_reading_the_file_are_an_error_of_extraction() -> None:
-    broken = DOCUMENT.replace("12 crowns", "12cro wns")
     trace = _trace(OTHERS, [], None)
-    assert judged(FEE, trace, False, {"fees.txt": broken}).stage == "extraction"
-    assert judged(FEE, trace, False, {"fees.txt": DOCUMENT.replace("small boat", "smallboat")}).stage == "extraction"
-    assert judged(FEE, trace, False, {"fees.txt": DOCUMENT.replace("a night.", "a nig ht.")}).stage == "retrieval"
+    for read, stage in (
+        (DOCUMENT.replace("12 crowns", "12cro wns"), "extraction"),
+        (DOCUMENT.replace("crowns a night", "cro wns a night") + " Elsewhere it is 12 crowns a night.", "extraction"),
+        (DOCUMENT.replace("a night.", "a nig ht."), "retrieval"),  # not a word of the answer
+        (DOCUMENT, "retrieval"),
+    ):
+        asked = replace(FEE, answers=("12 crowns",))
+        assert judged(asked, trace, False, {"fees.txt": read}).stage == stage
+    assert broken_words("one two three", "nothing near it") == ["one", "two", "three"]
+    assert broken_words("one two three", "some one two thr ee") == ["three"]
 
 
 def test_how_much_of_a_document_is_stored() -> None:
