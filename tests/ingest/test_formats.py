@@ -79,7 +79,7 @@ def put(path: Path, data: bytes) -> Path:
         # the content tells
         ("wiki_00", WIKIPEDIA, "wikipedia"),
         ("wiki_00", b"\xef\xbb\xbf\n" + WIKIPEDIA, "wikipedia"),
-        ("wiki_00.gz", gzip.compress(WIKIPEDIA), "wikipedia"),
+        ("wiki_00.gz", gzip.compress(WIKIPEDIA, mtime=0), "wikipedia"),
         ("wiki_00.txt", WIKIPEDIA, "wikipedia"),
         ("wiki_00", JSONL, "jsonl"),
         ("wiki_00", b'{"id": "1", "text": "' + b"x" * 100_000 + b'"}\n', "jsonl"),
