@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from wherefrom.errors import WherefromError
 
 if TYPE_CHECKING:
-    from wherefrom.papers.runner import Summary
+    from wherefrom.papers.runner import RunSummary
 
 
 class PaperError(WherefromError):
@@ -37,7 +37,7 @@ class RunRefused(PaperError):
 class RunFailed(PaperError):
     """Rows were run and came to grief; `summary` also tells of those that went well."""
 
-    def __init__(self, message: str, summary: Summary) -> None:
+    def __init__(self, message: str, summary: RunSummary) -> None:
         super().__init__(message)
         self.summary = summary
 

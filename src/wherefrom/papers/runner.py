@@ -89,7 +89,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class RunSummary:
     """What became of the rows."""
 
     saved: tuple[Measured, ...] = ()
@@ -105,7 +105,7 @@ def refuse(row: Row) -> Scores:
 
 def reproduce(
     paper: Paper, row_id: str | None, runs: Path, run_row: RunRow = refuse, *, again: bool = False
-) -> Summary:
+) -> RunSummary:
     """Run one row, or all rows that can run, and save each result.
 
     Results of earlier runs are kept unless `again`. A row that fails leaves no result, the others are still tried,
@@ -152,7 +152,7 @@ def _none_can_run(paper: Paper, refused: Iterable[Refusal]) -> str:
     return f"{paper.slug}: no row can run yet; they need settings that do not exist: {', '.join(sorted(planned))}"
 
 
-def _run_all(paper: Paper, chosen: Iterable[Row], runs: Path, run_row: RunRow, again: bool) -> Summary:
+def _run_all(paper: Paper, chosen: Iterable[Row], runs: Path, run_row: RunRow, again: bool) -> RunSummary:
     saved: list[Measured] = []
     kept: list[Measured] = []
     failed: list[Failure] = []
@@ -170,10 +170,10 @@ def _run_all(paper: Paper, chosen: Iterable[Row], runs: Path, run_row: RunRow, a
             refused.append(Refusal(row, str(error)))
         except Exception as error:  # noqa: BLE001  a run may fail in any way; it is told at the end, with the others
             failed.append(Failure(row, error))
-    return Summary(tuple(saved), tuple(kept), tuple(failed), tuple(refused))
+    return RunSummary(tuple(saved), tuple(kept), tuple(failed), tuple(refused))
 
 
-def _summed_up(summary: Summary) -> Summary:
+def _summed_up(summary: RunSummary) -> RunSummary:
     if not summary.failed:
         return summary
     tried = len(summary.saved) + len(summary.kept) + len(summary.failed)

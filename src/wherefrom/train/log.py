@@ -16,10 +16,10 @@ class Log:
     """`log.jsonl`, cut back to where the checkpoint knew it and then appended to."""
 
     def __init__(self, path: Path, known_bytes: int) -> None:
-        found = path.stat().st_size if path.exists() else 0
-        if found < known_bytes:
+        size = path.stat().st_size if path.exists() else 0
+        if size < known_bytes:
             raise CheckpointUnusable(
-                f"{path.name} has lost lines that the checkpoint counts on ({found} of {known_bytes} bytes are left); "
+                f"{path.name} has lost lines that the checkpoint counts on ({size} of {known_bytes} bytes are left); "
                 "restore it, or train in an empty folder"
             )
         self._file = path.open("ab")

@@ -210,8 +210,8 @@ class _Training(Generic[Network, Batch]):
     def _resume(self) -> bool:
         """Take up the folder's checkpoint, if there is one."""
         last = self._folder / LAST
-        found = self._processes.from_first(last.exists())
-        if found:
+        checkpointed = self._processes.from_first(last.exists())
+        if checkpointed:
             self._check_same_training(read_identity(last))
             self._state = load_checkpoint(last, self._model, self._optimizer, self._average)
             self._scaler.load_state_dict(dict(self._state.scaler))
@@ -225,7 +225,7 @@ class _Training(Generic[Network, Batch]):
             self._log = self._closing.enter_context(Log(self._folder / LOG, self._state.log_bytes))
         self._clock = time.monotonic() - self._state.seconds
         self._own_start = self._mark = (time.monotonic(), self._state.step, self._state.examples)
-        return found
+        return checkpointed
 
     def _check_same_training(self, there: Identity) -> None:
         for name, value in self._identity.settings.items():

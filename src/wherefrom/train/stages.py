@@ -100,7 +100,7 @@ def write_provenance(system: str, stages: Sequence[Stage], out: Path) -> None:
     commit, changed = commit_of()
     for stage in stages:
         if stage.weights and stage.name in notes and stage.output.is_dir():
-            told = {
+            provenance = {
                 "model": system,
                 "commit": commit,
                 "uncommitted_changes": changed,
@@ -108,7 +108,7 @@ def write_provenance(system: str, stages: Sequence[Stage], out: Path) -> None:
                 "files": _hashes(stage.output),
                 "stages": notes,
             }
-            write_json(stage.output / PROVENANCE, told)
+            write_json(stage.output / PROVENANCE, provenance)
 
 
 def read_json(path: Path) -> dict[str, Any]:
