@@ -143,7 +143,7 @@ def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
         # From the edge inward: a line below one that stays is no header.
         gone = [_mark(line) in running or _is_page_number(line, page, shift) for line in lines]
         for place in {0, len(lines) - 1} if shift is not None and len(lines) > 2 else ():
-            gone[place] |= any(number == page + shift for number in _end_numbers(lines[place]))
+            gone[place] |= any(number - page == shift for number in _end_numbers(lines[place]))
         first = next((i for i, dropped in enumerate(gone[:_EDGE]) if not dropped), min(_EDGE, len(lines)))
         last = next((i for i, dropped in enumerate(gone[::-1][:_EDGE]) if not dropped), min(_EDGE, len(lines)))
         kept.append(lines[first : len(lines) - last])
