@@ -73,7 +73,7 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
 def test_importing_the_command_line_loads_next_to_nothing() -> None:
     loaded = loaded_by("import wherefrom.cli")
     networks = {"numpy", "onnxruntime", "tokenizers"}
-    others = {"tantivy", "rich", "lxml", "trafilatura", "pypdf", "docx", "msgspec", "sqlite3"}
+    others = {"tantivy", "rich", "lxml", "trafilatura", "pypdfium2", "docx", "msgspec", "sqlite3"}
     assert not loaded & (HEAVY | networks | others)
 
 

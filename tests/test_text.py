@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wherefrom.text import clean, says_something, sentences, sentences_around, separated, words
+from wherefrom.text import clean, says_something, sections, sentences, sentences_around, separated, words
 
 any_text = st.text() | st.text(alphabet="aB.!? \n\"'()1-•。\u3000\u00a0Ж灯é")
 
@@ -107,3 +107,16 @@ def test_marks_between_words_say_nothing(text: str) -> None:
 @pytest.mark.parametrize("text", ["a", "7", "%", "&", "+", "(c)", "山", "Ünal", "…so", "$"])
 def test_words_numbers_and_signs_do(text: str) -> None:
     assert says_something(text)
+
+
+def test_a_passage_stands_under_the_heading_above_it() -> None:
+    text = (
+        "Octave\n\nIntroduction\n\nIt is a language.\n\n2.4 Editing Lines\n\nPress Ctrl-A.\n\nMore text here."
+    )
+    spans = [(text.index(words), len(text)) for words in ("It is", "Press", "More")]
+    assert sections(text, spans, "Octave") == ["Introduction", "2.4 Editing Lines", "2.4 Editing Lines"]
+
+
+def test_items_sentences_rows_and_the_title_are_no_sections() -> None:
+    text = "Octave\n\nFirst words.\n\n- an item\n\nbigint | 8 bytes\n\nA sentence.\n\nLast words of all"
+    assert sections(text, [(8, 20), (len(text) - 5, len(text))], "Octave") == ["", ""]

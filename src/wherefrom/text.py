@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import lru_cache
 
 Span = tuple[int, int]
@@ -121,6 +123,23 @@ def sentences_around(text: str, span: Span) -> Span:
     start, end = span
     touched = [(first, last) for first, last in sentences(text) if first < end and last > start]
     return min([start, *(first for first, _ in touched)]), max([end, *(last for _, last in touched)])
+
+
+_LONGEST_HEADING = 80  # characters
+_HEADING = re.compile(rf"(?:\A|\n\n)([^\s|][^\n|]{{1,{_LONGEST_HEADING - 1}}})(?=\n\n)")
+_NO_HEADING = re.compile(r"(?:[-*•–—>]|\(?\w{1,3}[.)])\s|.*[.,;:!…]$")  # an item of a list, or a sentence
+
+
+def sections(text: str, spans: Sequence[Span], title: str = "") -> list[str]:
+    """For each span the heading that it stands under; nothing before the first, and under the title itself."""
+    headings = [
+        (match.start(1), " ".join(match[1].split()))
+        for match in _HEADING.finditer(text)
+        if any(map(str.isalpha, match[1])) and not _NO_HEADING.match(match[1])
+    ]
+    starts = [start for start, _ in headings]
+    above = [bisect_right(starts, start) - 1 for start, _ in spans]
+    return ["" if place < 0 or headings[place][1] == title else headings[place][1] for place in above]
 
 
 def words(text: str) -> list[Span]:

@@ -162,3 +162,12 @@ def test_tables_nested_beyond_all_measure_are_read_or_refused() -> None:
     xml = "<w:tbl><w:tr><w:tc>" * depth + "<w:p><w:r><w:t>deep</w:t></w:r></w:p>" + "</w:tc></w:tr></w:tbl>" * depth
     append(document, xml.replace("<w:tbl>", f"<w:tbl {SPACE}>", 1))
     assert read(saved(document), "x.docx")[1] == "deep"
+
+
+def test_rows_of_a_table_have_the_headings_that_its_author_marked() -> None:
+    document = docx.Document()
+    table = document.add_table(rows=2, cols=2)
+    for place, text in enumerate(["Part", "Price", "Screw", "4 cents"]):
+        table.cell(place // 2, place % 2).text = text
+    table.rows[0]._tr.get_or_add_trPr().append(parse_xml(f"<w:tblHeader {SPACE}/>"))
+    assert read(saved(document), "x.docx", 10_000_000)[1].endswith("Part | Price\nScrew | Price: 4 cents")

@@ -49,7 +49,9 @@ def test_headings_lists_and_tables_keep_their_place_in_a_long_page() -> None:
         f"<h2>Later</h2>{PARAGRAPHS}"
     )
     text = text_of(body)
-    assert "\n\nFacts\n\n- steel\n- stone\n  1. grey\n\nYear | Event\n1932 | opened\n\nLater\n\nParagraph 0" in text
+    assert (
+        "\n\nFacts\n\n- steel\n- stone\n  1. grey\n\nYear | Event\n1932 | Event: opened\n\nLater\n\nParagraph 0" in text
+    )
     assert text.count("Paragraph") == 80
 
 
@@ -184,3 +186,38 @@ def test_what_stands_beside_a_marked_main_part_is_left_out() -> None:
 def test_an_empty_shell_marked_as_main_is_not_believed() -> None:
     page = "<main></main><p>All the text of this page stands outside of what is marked.</p>"
     assert html.read(page.encode(), "a.html")[1] == "All the text of this page stands outside of what is marked."
+
+
+def test_a_row_has_the_headings_of_its_columns() -> None:
+    body = (
+        "<p>Types:</p><table><thead><tr><th>Name</th><th>Storage Size</th><th>Range</th></tr></thead>"
+        "<tr><td>smallint</td><td>2 bytes</td><td>-32768 to +32767</td></tr>"
+        "<tr><td>bigint</td><td>8 bytes</td><td></td></tr></table>"
+    )
+    assert text_of(body).splitlines()[-2:] == [
+        "smallint | Storage Size: 2 bytes | Range: -32768 to +32767",
+        "bigint | Storage Size: 8 bytes",
+    ]
+
+
+def test_a_table_without_headings_has_none_put_in() -> None:
+    assert text_of("<table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table>") == "a | b\nc | d"
+
+
+def test_a_term_stands_with_its_definition() -> None:
+    body = (
+        "<p>Words:</p><dl><dt>--prune</dt><dd>Removes what has gone.</dd><dt>-q</dt><dt>--quiet</dt><dd>No word.</dd>"
+    )
+    assert text_of(body) == "Words:\n\n--prune\nRemoves what has gone.\n\n-q\n--quiet\nNo word."
+
+
+def test_the_defining_first_line_of_a_manual_page_is_kept() -> None:
+    links = "".join(f'<li><a href="{n}">git-{n}(1)</a></li>' for n in range(9))
+    body = f"<h2>NAME</h2><p>git-rebase - Reapply commits on top of another base tip</p>{PARAGRAPHS}<ul>{links}</ul>"
+    assert "Reapply commits on top" in text_of(body)
+    assert "git-3(1)" not in text_of(body)
+
+
+def test_a_page_of_links_is_what_it_is() -> None:
+    links = "".join(f'<li><a href="{n}">Chapter {n} of the whole</a></li>' for n in range(9))
+    assert "Chapter 3 of the whole" in text_of(f"<h1>Contents</h1><ul>{links}</ul>")

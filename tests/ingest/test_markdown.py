@@ -66,7 +66,7 @@ def test_code_blocks_are_kept_as_they_are() -> None:
 
 def test_tables_are_read_row_by_row() -> None:
     assert text_of("| Year | Event |\n|---|:-:|\n| 1932 | *opened* |\n| 1940 | |\n") == (
-        "Year | Event\n1932 | opened\n1940 |"
+        "Year | Event\n1932 | Event: opened\n1940"
     )
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
-import logging
 import random
 from pathlib import Path
 
 import pytest
 from fpdf import FPDF
 from pypdf import PdfReader, PdfWriter
-from pypdf.generic import NameObject, StreamObject
+from pypdf.generic import NameObject
 
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
@@ -187,19 +186,9 @@ def test_a_file_cut_off_anywhere_is_read_or_refused() -> None:
             assert pdf.read(data[:size], "x.pdf")[1]
 
 
-def test_the_level_of_the_librarys_log_is_given_back() -> None:
-    logger = logging.getLogger("pypdf")
-    before = logger.level
-    pdf.read(pdf_of([["words"]]), "x.pdf")
-    assert logger.level == before
-
-
 def test_a_damaged_page_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf_of([["First page."], ["Second page."], ["Third page."]]))))
-    broken = StreamObject()
-    broken[NameObject("/Filter")] = NameObject("/NoSuchFilter")
-    broken._data = b"in a packing that does not exist"
-    writer.pages[1][NameObject("/Contents")] = writer._add_object(broken)
+    writer.pages[1][NameObject("/Type")] = NameObject("/NoPage")
     path = tmp_path / "damaged.pdf"
     writer.write(path)
     record, failure = formats.read(path, IngestSettings())
@@ -208,3 +197,50 @@ def test_a_damaged_page_is_named_and_the_others_are_read(tmp_path: Path) -> None
     assert "Third page." in record.text
     assert isinstance(failure, IngestFailure)
     assert failure.name == "damaged.pdf:page 2"
+
+
+def manual(pages: int) -> list[list[str]]:
+    """A manual with a table of contents, running heads with page numbers, and an index."""
+    contents = ["Table of Contents", *(f"{n} Chapter about {w}" + " ." * 30 + f" {n}" for n, w in enumerate(WORDS, 1))]
+    body = [
+        [
+            f"Chapter {n // 4 + 1}: {WORDS[n // 4 % len(WORDS)].title()} {n}",
+            f"Sentence {n} of the manual says {word}.",
+            *wrapped(PROSE),
+        ]
+        for n, word in ((n, WORDS[n % len(WORDS)]) for n in range(1, pages + 1))
+    ]
+    index = ["Index", *(f"{word}, {n}, {n + 3}" for n, word in enumerate(WORDS * 3, start=2))]
+    return [contents, *body, index]
+
+
+WORDS = ["water", "fire", "earth", "air", "iron", "gold", "salt", "tin"]
+
+
+def test_running_heads_that_change_with_the_chapter_are_left_out() -> None:
+    text = pdf.read(pdf_of(manual(16)), "x.pdf")[1]
+    assert "Chapter 2" not in text
+    assert "Sentence 7 of the manual says tin." in text
+
+
+def test_tables_of_contents_and_indexes_are_left_out() -> None:
+    text = pdf.read(pdf_of(manual(16)), "x.pdf")[1]
+    assert "Chapter about" not in text
+    assert "Contents" not in text
+    assert "gold, " not in text
+
+
+def test_a_file_that_is_only_a_table_of_contents_is_kept() -> None:
+    assert "Chapter about fire" in pdf.read(pdf_of(manual(0)[:1]), "x.pdf")[1]
+
+
+def test_text_whose_words_run_together_is_complained_about() -> None:
+    glued = ["".join(PROSE.split())[:60]] * 30
+    _, text, complaints = pdf.read(pdf_of([glued]), "x.pdf")
+    assert "Thebridgewasopened" in text
+    assert [place for place, _ in complaints] == ["text"]
+    assert "run together" in complaints[0][1]
+
+
+def test_sound_text_is_not_complained_about() -> None:
+    assert pdf.read(pdf_of([wrapped(PROSE)] * 5), "x.pdf")[2] == []

@@ -365,5 +365,5 @@ def test_needs_no_more_than_torch_numpy_and_safetensors() -> None:
     """GPU machines have these three and nothing else."""
     code = "import sys, wherefrom.train.loop; print('|'.join({name.split('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    foreign = {"msgspec", "click", "tantivy", "rich", "filelock", "lxml", "pypdf", "tokenizers", "transformers"}
+    foreign = {"msgspec", "click", "tantivy", "rich", "filelock", "lxml", "pypdfium2", "tokenizers", "transformers"}
     assert not set(done.stdout.strip().split("|")) & foreign

@@ -11,6 +11,7 @@ from typing import Any
 
 from wherefrom.errors import IngestError
 from wherefrom.ingest.source import readable_name, too_long
+from wherefrom.ingest.tables import row_text
 
 _DAMAGED = "it is damaged, or not a Word document"
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0"
@@ -120,13 +121,16 @@ def _runs(element: Any, boxes: list[Any]) -> Iterator[str]:
 
 
 def _rows(table: Any, styles: dict[str, str]) -> Iterator[str]:
+    headings: list[str] = []
     for row in table.iter(_ROW):
         if next(row.iterancestors(_TABLE)) is not table:  # the row of a table inside a cell
             continue
         cells = (cell for cell in row.iter(_CELL) if next(cell.iterancestors(_ROW)) is row)
         texts = [" ".join(" ".join(block.text for block in _blocks(cell, styles)).split()) for cell in cells]
         if any(texts):
-            yield " | ".join(texts).rstrip()
+            yield row_text(texts, headings)
+        if row.find(f"{_WORD}trPr/{_WORD}tblHeader") is not None:
+            headings = texts
 
 
 def _kind(paragraph: Any, styles: dict[str, str]) -> str:

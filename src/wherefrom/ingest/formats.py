@@ -123,9 +123,9 @@ def _streamed(file: BinaryIO, kind: str, name: str, limit_bytes: int) -> Iterato
 
 def _single(data: bytes, kind: str, name: str, limit_bytes: int) -> Iterator[Record | IngestFailure]:
     """The one record of a file; then what of it could not be read."""
-    unread: list[int] = []
+    complaints: list[tuple[str, str]] = []
     if kind == "pdf":
-        title, text, unread = pdf.read(data, name)
+        title, text, complaints = pdf.read(data, name)
     elif kind == "docx":
         title, text = docx.read(data, name, limit_bytes)
     else:
@@ -134,8 +134,8 @@ def _single(data: bytes, kind: str, name: str, limit_bytes: int) -> Iterator[Rec
     if not record.text.strip():
         raise IngestError(_EMPTY)
     yield record if record.title else replace(record, title=readable_name(name))
-    for page in unread:
-        yield IngestFailure(f"{name}:page {page}", "the page is damaged; the other pages were read")
+    for place, complaint in complaints:
+        yield IngestFailure(f"{name}:{place}", complaint)
 
 
 def _cleaned(record: Record) -> Record:

@@ -1,7 +1,8 @@
-"""Web pages: their main text, without menus, scripts and notices.
+"""Web pages: every visible paragraph, without menus, scripts and notices.
 
-Trafilatura says which paragraphs are main text; the words are taken from the page itself, so that
-headings, lists and tables keep their place. Small pages, on which it errs, are taken whole.
+What is left out is told by its tag, its role, its name, or by being links and nothing else; a paragraph of text is
+never judged by what it says. Headings, lists and tables keep their place, a row of a table has its column's headings,
+and a term stands with its definition.
 """
 
 from __future__ import annotations
@@ -9,17 +10,15 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from wherefrom.errors import IngestError
 from wherefrom.ingest.source import decoded, readable_name
+from wherefrom.ingest.tables import row_text
 
 _TOO_DEEP = "its tags are nested too deeply"
-_SMALL_PAGE = 2000  # characters of text; below that there is too little to tell main text from the rest
-_TOO_LITTLE = 0.4  # a main text of less than this part of the page is taken to be a mistake
 _MARKED_MAIN = 0.3  # of the page's words; less is a teaser or an empty shell
-_LARGEST_JUDGED = 8_000_000  # bytes; trafilatura needs about a second a megabyte
 
 
 def read(data: bytes, name: str) -> tuple[str, str]:
@@ -35,7 +34,7 @@ def read(data: bytes, name: str) -> tuple[str, str]:
         blocks = _blocks(page)
     except (RecursionError, MemoryError) as error:
         raise IngestError(_TOO_DEEP) from error
-    return title or readable_name(name), _joined(_main(page, blocks, len(markup)))
+    return title or readable_name(name), _joined(_without_links(blocks))
 
 
 def fragment_text(markup: str) -> str:
@@ -127,12 +126,12 @@ def _tree(markup: str) -> tuple[Any | None, bool]:
 
 
 def _title(page: Any) -> str:
-    for candidate in (
+    for text in (
         page.xpath("string(//head/title | //body/title)"),
         page.xpath("string(//meta[@property='og:title' or @name='og:title']/@content)"),
         page.xpath("string(//h1)"),
     ):
-        if title := " ".join(str(candidate).split()):
+        if title := " ".join(str(text).split()):
             return _without_site(title, page)
     return ""
 
@@ -245,9 +244,18 @@ class _Block:
     """A paragraph, a heading, an item of a list or a row of a table."""
 
     text: str
-    kind: str = "text"  # or heading, item, row
+    kind: str = "text"  # or heading, item, row, term
     group: int = 0  # items of one list, or rows of one table, have the same
     linked: int = 0  # characters inside links
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of a table that is being read: where its blocks begin, where each cell's do, and what tag each has."""
+
+    begin: int
+    cells: list[int]
+    tags: list[str]
 
 
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -277,7 +285,9 @@ class _Renderer:
         self._marker = ""
         self._groups = 0
         self._tables: list[int] = []
-        self._rows: list[tuple[int, list[int]]] = []  # where a row's blocks begin, and where each cell's do
+        self._rows: list[_Row] = []
+        self._headings: dict[int, list[str]] = {}  # of the columns of a table
+        self._term = False
 
     def start(self, tag: str, element: Any) -> None:
         if tag in _BLOCK_TAGS:
@@ -302,9 +312,12 @@ class _Renderer:
             self._groups += 1
             self._tables.append(self._groups)
         elif tag == "tr":
-            self._rows.append((len(self.blocks), []))
+            self._rows.append(_Row(len(self.blocks), [], []))
         elif tag in ("td", "th") and self._rows:
-            self._rows[-1][1].append(len(self.blocks))
+            self._rows[-1].cells.append(len(self.blocks))
+            self._rows[-1].tags.append(tag)
+        elif tag == "dt":
+            self._term = True
 
     def text(self, text: str | None) -> None:
         if text:
@@ -329,7 +342,9 @@ class _Renderer:
         elif tag == "table":
             self._tables.pop()
         elif tag == "tr":
-            self._end_row(*self._rows.pop())
+            self._end_row(self._rows.pop())
+        elif tag == "dt":
+            self._term = False
 
     def _next_marker(self) -> str:
         if not self._lists or (number := self._lists[-1]) is None:
@@ -352,18 +367,23 @@ class _Renderer:
             self.blocks.append(_Block(self._marker + text, "item", self._groups, linked))
             self._marker = ""
         else:
-            self.blocks.append(_Block(text, "heading" if self._heading else "text", 0, linked))
+            kind = "heading" if self._heading else "term" if self._term else "text"
+            self.blocks.append(_Block(text, kind, 0, linked))
 
-    def _end_row(self, begin: int, cells: list[int]) -> None:
+    def _end_row(self, open_row: _Row) -> None:
         """Put a row of data on one line; a table that only lays out a page stays as its blocks."""
-        borders = [*cells, len(self.blocks)]
-        row = self.blocks[begin:]
+        borders = [*open_row.cells, len(self.blocks)]
+        row = self.blocks[open_row.begin :]
         simple = all(after - before <= 1 for before, after in pairwise(borders))
         if not row or not simple or sum(len(block.text) for block in row) > 1000 or not self._tables:
             return
-        text = " | ".join(block.text.replace("\n", " ") for block in row)
+        cells = ["".join(block.text for block in self.blocks[a:b]).replace("\n", " ") for a, b in pairwise(borders)]
+        table = self._tables[-1]
         linked = sum(block.linked for block in row)
-        self.blocks[begin:] = [_Block(text, "row", self._tables[-1], linked)]
+        text = row_text(cells, self._headings.get(table, []))
+        if table not in self._headings:  # the first row says whether columns have headings
+            self._headings[table] = cells if set(open_row.tags) == {"th"} else []
+        self.blocks[open_row.begin :] = [_Block(text, "row", table, linked)]
 
 
 def _blocks(page: Any) -> list[_Block]:
@@ -387,7 +407,8 @@ def _joined(blocks: list[_Block]) -> str:
     pieces: list[str] = []
     for before, block in zip([None, *blocks], blocks, strict=False):
         if before is not None:
-            together = block.group and (before.kind, before.group) == (block.kind, block.group)
+            alike = block.group and (before.kind, before.group) == (block.kind, block.group)
+            together = alike or (before.kind == "term" and block.kind in ("term", "text"))
             pieces.append("\n" if together else "\n\n")
         pieces.append(block.text)
     return "".join(pieces)
@@ -395,43 +416,25 @@ def _joined(blocks: list[_Block]) -> str:
 
 # ------------------------------------------------------------------------------------------ main text
 
+_MOSTLY_LINKS = 0.6  # of a block's characters
+_LONG_RUN = 4  # blocks of links in a row, anywhere on a page, are a menu or a list of contents
+_HARDLY_ANYTHING = 0.25  # of the page's text: if the rest is no more, the links are what the page is for
 
-def _main(page: Any, blocks: list[_Block], size: int) -> list[_Block]:
-    """The blocks of the main text: those with lines that trafilatura finds, those between, and headings above."""
-    total = sum(len(block.text) for block in blocks)
-    if total < _SMALL_PAGE or size > _LARGEST_JUDGED:
-        return blocks
-    main_lines = _main_lines(page)
-    chosen = [any(_plain(line) in main_lines for line in block.text.split("\n")) for block in blocks]
-    if not any(chosen):
-        return blocks
-    first, last = chosen.index(True), len(chosen) - 1 - chosen[::-1].index(True)
-    chosen_blocks = [
-        yes or (first < index < last and block.linked < len(block.text) / 2)
-        for index, (yes, block) in enumerate(zip(chosen, blocks, strict=True))
-    ]
+
+def _without_links(blocks: list[_Block]) -> list[_Block]:
+    """The blocks without menus: links at the top and bottom of the page, and long runs of them inside."""
+    heavy = [block.linked >= _MOSTLY_LINKS * len(block.text) for block in blocks]
     for index in range(len(blocks) - 2, -1, -1):
         if blocks[index].kind == "heading":
-            chosen_blocks[index] = chosen_blocks[index + 1]
-    main = [block for yes, block in zip(chosen_blocks, blocks, strict=True) if yes]
-    return main if sum(len(block.text) for block in main) >= total * _TOO_LITTLE else blocks
-
-
-def _main_lines(page: Any) -> frozenset[str]:
-    """The lines that trafilatura takes for main text, as `_plain` writes them."""
-    from copy import deepcopy
-
-    from trafilatura import extract
-
-    try:
-        text = extract(
-            deepcopy(page), include_comments=False, include_tables=True, include_links=False, favor_recall=True
-        )
-    except Exception:  # noqa: BLE001  its heuristics may trip over a strange page; the page is still readable
-        return frozenset()
-    return frozenset(plain for line in (text or "").splitlines() if (plain := _plain(line)))
-
-
-def _plain(line: str) -> str:
-    """A line's letters and digits alone: how it is spaced and marked up does not count."""
-    return "".join(filter(str.isalnum, line)).lower()
+            heavy[index] = heavy[index + 1]  # a heading belongs to what follows it
+    kept: list[_Block] = []
+    begin = 0
+    for links, run in groupby(range(len(blocks)), heavy.__getitem__):
+        end = begin + len(list(run))
+        at_edge = begin == 0 or end == len(blocks)
+        title = begin == 0 and blocks[0].kind == "heading" and end == 1
+        if not links or title or not (at_edge or end - begin >= _LONG_RUN):
+            kept += blocks[begin:end]
+        begin = end
+    total = sum(len(block.text) for block in blocks)
+    return kept if sum(len(block.text) for block in kept) >= _HARDLY_ANYTHING * total else blocks

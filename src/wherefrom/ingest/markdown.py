@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from wherefrom.errors import IngestError
 from wherefrom.ingest.html import fragment_text
 from wherefrom.ingest.source import decoded, readable_name
+from wherefrom.ingest.tables import row_text
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -84,6 +85,7 @@ class _Renderer:
         self._marker = ""
         self._fresh_list = False
         self._row: list[str] | None = None
+        self._headings: list[str] | None = None  # of the columns of the table that is open
         self._in_heading = self._fresh_table = False
 
     def text(self) -> str:
@@ -110,7 +112,7 @@ class _Renderer:
                 case "list_item_close":
                     self._marker = ""
                 case "table_open":
-                    self._fresh_table = True
+                    self._fresh_table, self._headings = True, None
                 case "tr_open":
                     self._row = []
                 case "tr_close":
@@ -148,8 +150,10 @@ class _Renderer:
     def _end_row(self) -> None:
         row, self._row = self._row or [], None
         if any(row):
-            self._blocks.append((" | ".join(row).rstrip(), not self._fresh_table))
+            self._blocks.append((row_text(row, self._headings or ()), not self._fresh_table))
             self._fresh_table = False
+        if self._headings is None:  # a table begins with the names of its columns
+            self._headings = row
 
 
 def _inline_text(tokens: list[Token]) -> str:

@@ -1,140 +1,202 @@
-"""PDF files: lines become paragraphs again, and what is printed on every page is left out."""
+"""PDF files: lines become paragraphs again; running heads, tables of contents and indexes are left out."""
 
 from __future__ import annotations
 
-import logging
+import itertools
 import re
-import warnings
+import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 from wherefrom.errors import IngestError
 from wherefrom.ingest.source import readable_name
 
 if TYPE_CHECKING:
-    from pypdf import PdfReader
+    from pypdfium2 import PdfDocument
 
 _ENCRYPTED = "it is encrypted; remove the password first"
 _DAMAGED = "it is damaged, or not a PDF file"
 _NO_TEXT = "it holds no text, only pictures; run OCR on it first"
+_BROKEN = "its text looks broken ({}); it was taken as it is, and OCR may read it better"
+_ONE_AT_A_TIME = threading.Lock()  # pdfium is not made for threads
 
 
-def read(data: bytes, name: str) -> tuple[str, str, list[int]]:
-    """(title, text, unread): the title is the file's own if it is sensible, else a first line like a heading.
+def read(data: bytes, name: str) -> tuple[str, str, list[tuple[str, str]]]:
+    """(title, text, complaints): the title is the file's own if it is sensible, else a first line like a heading.
 
-    `unread` are the numbers of pages that are damaged, where others could be read.
+    Complaints name pages that cannot be loaded, where others could be, and text that is there but looks broken. A page
+    that loads and shows nothing is taken to be blank: pdfium does not tell what it could not draw.
     """
-    with _quiet():
-        reader = _opened(data)
-        pages, unread = _pages(reader)
-        title = _own_title(reader)
+    with _ONE_AT_A_TIME:
+        document = _opened(data)
+        try:
+            pages, unread = _pages(document)
+            title = _own_title(document)
+        finally:
+            document.close()
     if not any(pages):
         raise IngestError(_NO_TEXT)
+    complaints = [(f"page {page}", "the page is damaged; the other pages were read") for page in unread]
+    if trouble := _looks_broken(pages):
+        complaints.append(("text", _BROKEN.format(trouble)))
     pages = _without_running_lines(pages)
-    return title or _heading(pages) or readable_name(name), _paragraphs(pages), unread
+    title = title or _heading(pages) or readable_name(name)
+    return title, _paragraphs(_without_lists_of_pages(pages)), complaints
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """pypdf logs every flaw of a file; the reader of a library wants the text."""
-    logger = logging.getLogger("pypdf")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
-
-
-def _opened(data: bytes) -> PdfReader:
-    from pypdf import PdfReader
-    from pypdf.errors import DependencyError, FileNotDecryptedError, WrongPasswordError
+def _opened(data: bytes) -> PdfDocument:
+    from pypdfium2 import PdfDocument, PdfiumError
 
     try:
-        reader = PdfReader(BytesIO(data), strict=False)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise IngestError(_ENCRYPTED)
-    except (FileNotDecryptedError, WrongPasswordError, DependencyError) as error:
-        raise IngestError(_ENCRYPTED) from error
-    except IngestError:
-        raise
-    except Exception as error:  # on a broken file pypdf raises whatever its own code trips over
+        document = PdfDocument(data)
+    except PdfiumError as error:
+        raise IngestError(_ENCRYPTED if "password" in str(error).lower() else _DAMAGED) from error
+    except (ValueError, TypeError) as error:
         raise IngestError(_DAMAGED) from error
-    return reader
+    return document
 
 
 # ----------------------------------------------------------------------------------------------- lines
 
 # Fonts draw these as one sign; nobody asks a question with them.
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_HYPHEN_AT_LINE_END = "\ufffe"  # what pdfium puts where a word went on in the next line, and joins the two
+_LEADERS = re.compile(r"(?:[ \t]?[.·]){5,}[ \t]?")  # the dots of a table of contents
 
-_LEADERS = re.compile(r"(?:[ \t]?\.){6,}[ \t]?")  # the dots of a table of contents
 
-
-def _pages(reader: PdfReader) -> tuple[list[list[str]], list[int]]:
+def _pages(document: PdfDocument) -> tuple[list[list[str]], list[int]]:
     """The lines of every page, and which pages could not be read; those are empty, unless none can be."""
-    from pypdf.errors import FileNotDecryptedError
+    from pypdfium2 import PdfiumError
 
-    pages: list[list[str]] = []
+    texts: list[str] = []
     unread: list[int] = []
-    wrong: Exception | None = None
-    try:
-        count = len(reader.pages)
-    except FileNotDecryptedError as error:
-        raise IngestError(_ENCRYPTED) from error
-    except Exception as error:  # on a broken file pypdf raises whatever its own code trips over
-        raise IngestError(_DAMAGED) from error
-    for number in range(count):
+    for number in range(len(document)):
         try:
-            text = reader.pages[number].extract_text()
-        except Exception as error:  # noqa: BLE001  the other pages may still be readable
-            wrong, text = error, ""
+            text = document[number].get_textpage().get_text_range()
+        except PdfiumError:  # the other pages may still be readable
+            text = ""
             unread.append(number + 1)
-        text = _LEADERS.sub(" … ", text.translate(_LIGATURES))
-        lines = (" ".join(line.split()) for line in text.splitlines())
-        pages.append([line for line in lines if line])
-    if not pages or (wrong is not None and not any(pages)):
-        raise IngestError(_DAMAGED) from wrong
-    return pages, unread
+        texts.append(text.translate(_LIGATURES))
+    if not texts or (len(unread) == len(texts)):
+        raise IngestError(_DAMAGED)
+    known = frozenset(_bare(word) for text in texts for word in text.split())
+    return [_lines(text, known) for text in texts], unread
+
+
+def _lines(text: str, known: frozenset[str]) -> list[str]:
+    """The lines of a page with single blanks; words that a line's end had parted are whole again."""
+    rejoined = re.sub(rf"(\S+){_HYPHEN_AT_LINE_END}\s*(\S+)", lambda parts: _rejoined(parts[1], parts[2], known), text)
+    shortened = _LEADERS.sub(" … ", rejoined.replace(_HYPHEN_AT_LINE_END, ""))
+    lines = (" ".join(line.split()) for line in shortened.splitlines())
+    return [line for line in lines if line]
+
+
+def _rejoined(head: str, tail: str, known: frozenset[str]) -> str:
+    """`under` and `taking` are one word; `well` and `known` keep their hyphen where the document has it elsewhere."""
+    whole, hyphened = _bare(head + tail), _bare(f"{head}-{tail}")
+    keeps = not tail[:1].islower() or (hyphened in known and whole not in known)
+    return f"{head}-{tail}" if keeps else head + tail
+
+
+def _bare(word: str) -> str:
+    return word.strip(".,;:!?()[]\"'“”‘’").casefold()
+
+
+_LETTERS = re.compile(r"[A-Za-z]+")
+
+
+def _looks_broken(pages: list[list[str]]) -> str:
+    """What is wrong with the text of a page on which words cannot be told apart; nothing where all is well."""
+    text = " ".join(line for lines in pages for line in lines)
+    letters = sum(map(str.isalpha, text))
+    if letters < 500:
+        return ""
+    latin = _LETTERS.findall(text)
+    if sum(map(len, latin)) > letters / 2:
+        glued = sum(len(word) for word in latin if len(word) > 24)
+        if glued > letters / 10:
+            return "words run together"
+        if len(latin) > 4 and sum(len(word) == 1 for word in latin) > 0.6 * len(latin):
+            return "words fall apart into letters"
+    strange = sum(character == "\ufffd" or "\ue000" <= character <= "\uf8ff" for character in text)
+    return "letters are not known" if strange > len(text) / 20 else ""
 
 
 # ------------------------------------------------------------------------- headers, footers, page numbers
 
 _EDGE = 3  # lines at the top and at the bottom of a page among which a header or footer may be
 _DIGITS = re.compile(r"\d+")
+_ROMAN = re.compile(r"[ivxlc]{1,7}", re.I)
 _PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|p\.|seite|página|pagina)\s*)?(\d{1,4})(?:\s*(?:/|of|von|de|di)\s*\d{1,4})?\W*", re.I
 )
+_NUMBER_AT_AN_END = re.compile(r"^(\d{1,4})\s+\D|\D\s+(\d{1,4})$")
+_NEIGHBOURS = 3  # pages; a running head of a chapter comes back within so many
 
 
 def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
     """The pages without the lines that stand at the edge of most of them, and without page numbers."""
+    running = _running_marks(pages)
+    shift = _shift_of_numbers(pages)
+    kept: list[list[str]] = []
+    for page, lines in enumerate(pages, start=1):
+        # From the edge inward: a line below one that stays is no header.
+        gone = [_mark(line) in running or _is_page_number(line, page, shift) for line in lines]
+        for place in {0, len(lines) - 1} if shift is not None and len(lines) > 2 else ():
+            gone[place] |= any(number - page == shift for number in _end_numbers(lines[place]))
+        first = next((i for i, dropped in enumerate(gone[:_EDGE]) if not dropped), min(_EDGE, len(lines)))
+        last = next((i for i, dropped in enumerate(gone[::-1][:_EDGE]) if not dropped), min(_EDGE, len(lines)))
+        kept.append(lines[first : len(lines) - last])
+    return kept if any(kept) else pages  # every page says the same: then that is the text
+
+
+def _running_marks(pages: list[list[str]]) -> set[str]:
+    """The marks of lines at the edge of half of the pages, or of three pages close together."""
     counts = Counter(mark for lines in pages for mark in {_mark(line) for line in _edges(lines)})
     enough = max(3, (len(pages) + 1) // 2)
     running = {mark for mark, count in counts.items() if count >= enough}
-    bodies: list[list[str]] = []
-    for page, lines in enumerate(pages, start=1):
-        # From the edge inward: a line below one that stays is no header.
-        gone = [_mark(line) in running or _is_page_number(line, page) for line in lines]
-        first = next((i for i, dropped in enumerate(gone[:_EDGE]) if not dropped), min(_EDGE, len(lines)))
-        last = next((i for i, dropped in enumerate(gone[::-1][:_EDGE]) if not dropped), min(_EDGE, len(lines)))
-        bodies.append(lines[first : len(lines) - last])
-    return bodies if any(bodies) else pages  # every page says the same: then that is the text
+    outermost: dict[str, list[int]] = {}
+    for page, lines in enumerate(pages):
+        for mark in {_mark(line) for line in (*lines[:1], *lines[-1:])}:
+            outermost.setdefault(mark, []).append(page)
+    for mark, seen in outermost.items():
+        close = sum(after - before <= _NEIGHBOURS for before, after in itertools.pairwise(seen))
+        if close >= 3 and close >= len(seen) / 2:
+            running.add(mark)
+    return running
+
+
+def _shift_of_numbers(pages: list[list[str]]) -> int | None:
+    """What is added to the place of a page to get the number that is printed on most of them."""
+    shifts = Counter(
+        number - page
+        for page, lines in enumerate(pages, start=1)
+        for number in {n for line in (*lines[:1], *lines[-1:]) for n in _end_numbers(line)}
+    )
+    if not shifts:
+        return None
+    shift, count = shifts.most_common(1)[0]
+    return shift if count >= 5 and count >= len(pages) / 2 else None
+
+
+def _end_numbers(line: str) -> list[int]:
+    """The number that a line begins or ends with: `Chapter 2: Getting Started 25`."""
+    alone = _PAGE_NUMBER.fullmatch(line)
+    if alone:
+        return [int(alone[1])]
+    return [int(number) for match in _NUMBER_AT_AN_END.finditer(line) for number in match.groups() if number]
 
 
 def _edges(lines: list[str]) -> list[str]:
     return lines[:_EDGE] + lines[-_EDGE:]
 
 
-def _is_page_number(line: str, page: int) -> bool:
+def _is_page_number(line: str, page: int, shift: int | None) -> bool:
     """Whether the line is the number of its page; another number alone may be content."""
     number = _PAGE_NUMBER.fullmatch(line)
-    return number is not None and int(number[1]) == page
+    if number is None:
+        return shift is not None and page <= -shift and bool(_ROMAN.fullmatch(line))  # before the first numbered one
+    return int(number[1]) in (page, page + (shift or 0))
 
 
 def _mark(line: str) -> str:
@@ -142,11 +204,54 @@ def _mark(line: str) -> str:
     return _DIGITS.sub("0", line.casefold())
 
 
+# ------------------------------------------------------------------- tables of contents, and indexes
+
+_CONTENTS = re.compile(r" … ?\S{0,8}$")
+_INDEX_ENTRY = re.compile(r"\D{1,80}[,\s…]\s?(?:\d{1,4}(?:[-–]\d{1,4})?)(?:, ?\d{1,4}(?:[-–]\d{1,4})?)*")
+_ENDS_IN_PAGE = re.compile(r".*\s(?:\d{1,4}|[ivxlc]{1,6})")  # a chapter in a table of contents has no dots
+_CONTENTS_HEADING = re.compile(
+    r"(?:short |full |table of )?contents|list of (?:figures|tables|examples)|(?:concept |general |function )?index",
+    re.I,
+)
+
+
+def _without_lists_of_pages(pages: list[list[str]]) -> list[list[str]]:
+    """The pages without what only says on which page something stands: that answers no question."""
+    kept: list[list[str]] = []
+    for place, lines in enumerate(pages):
+        if _is_index(lines, place, len(pages)):
+            kept.append([])
+        elif _is_contents(lines):
+            kept.append([line for line in lines if not _is_entry(line)])
+        else:
+            kept.append(lines)
+    return kept if any(kept) else pages
+
+
+def _is_entry(line: str) -> bool:
+    return bool(_CONTENTS.search(line) or _ENDS_IN_PAGE.fullmatch(line) or _CONTENTS_HEADING.fullmatch(line))
+
+
+def _is_contents(lines: list[str]) -> bool:
+    """Whether a third of the lines of a page, at least three, end in dots and a number."""
+    count = sum(bool(_CONTENTS.search(line)) for line in lines)
+    return count >= 3 and count >= len(lines) / 3
+
+
+def _is_index(lines: list[str], place: int, pages: int) -> bool:
+    """Whether most lines of one of the last pages are words with page numbers."""
+    if len(lines) < 15 or place < pages * 0.8:
+        return False
+    return sum(bool(_INDEX_ENTRY.fullmatch(line)) for line in lines) > 0.6 * len(lines)
+
+
 # ------------------------------------------------------------------------------------------ paragraphs
 
 # The beginning of an item of a list, or of a numbered heading such as "2.1 Tools".
 _ITEM = re.compile(r"(?:[•◦▪‣·–—*-]|\(?(?:\d{1,3}|[a-z])[.)]|\d{1,2}(?:\.\d{1,2})+\.?(?=\s+[A-Z]))\s")
-_CONTENTS = re.compile(r" … \S+$")
+_SECTION = re.compile(
+    r"(?:(?:chapter|appendix|part|section)\s+\S{1,6}|\d{1,2}(?:\.\d{1,2})*\.?|[A-Z](?:\.\d{1,2})+)\s+[A-Z]", re.I
+)
 _ENDS_SENTENCE = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
 _BROKEN_WORD = re.compile(r"[^\W\d_]+[-\u00ad‐]$")
 
@@ -154,7 +259,7 @@ _BROKEN_WORD = re.compile(r"[^\W\d_]+[-\u00ad‐]$")
 def _paragraphs(pages: list[list[str]]) -> str:
     """The lines joined to paragraphs, which a page's end may cut but does not end."""
     text: list[str] = []
-    known = _words(pages)
+    known = frozenset(_bare(word) for lines in pages for line in lines for word in line.split())
     before = ""
     for lines in pages:
         width = _usual_width(lines)
@@ -180,7 +285,7 @@ def _usual_width(lines: list[str]) -> int:
 
 def _continues(before: str, line: str, width: int, page_begins: bool) -> bool:
     """Whether a line goes on with the sentence or paragraph of the line before it."""
-    if _stands_alone(line) or _CONTENTS.search(before):
+    if _stands_alone(line) or _CONTENTS.search(before) or _is_section(before, width) or _is_section(line, width):
         return False
     if _ENDS_SENTENCE.search(before):
         return not page_begins and len(before) > width * 0.75
@@ -194,22 +299,15 @@ def _stands_alone(line: str) -> bool:
     return bool(_ITEM.match(line) or _CONTENTS.search(line))
 
 
-def _words(pages: list[list[str]]) -> frozenset[str]:
-    """Every word that stands inside a line, with its hyphens: what mended words are checked against."""
-    return frozenset(
-        word.strip(".,;:!?()[]\"'“”‘’").casefold() for lines in pages for line in lines for word in line.split()
-    )
+def _is_section(line: str, width: int) -> bool:
+    """Whether a line is a numbered heading, such as `2.4 Command Line Editing`."""
+    return len(line) < min(80, width * 0.8) and bool(_SECTION.match(line)) and not _ENDS_SENTENCE.search(line)
 
 
 def _mended(text: str, line: str, known: frozenset[str]) -> str:
     """The text without its last hyphen, unless the document writes the whole word with it elsewhere."""
-    if not line[0].islower():  # Anglo-American
-        return text
-    head = text.split()[-1].strip("([\"'“‘").casefold()
-    tail = line.split()[0].strip(".,;:!?)]\"'”’").casefold()
-    if head[:-1] + "-" + tail in known and head[:-1] + tail not in known:
-        return text[:-1] + "-"
-    return text[:-1]
+    head, tail = text.split()[-1].strip("([\"'“‘"), line.split()[0]
+    return text[:-1] + "-" if _rejoined(head[:-1], tail, known) != head[:-1] + tail else text[:-1]
 
 
 # ---------------------------------------------------------------------------------------------- titles
@@ -222,12 +320,8 @@ _NO_TITLE = re.compile(
 )
 
 
-def _own_title(reader: PdfReader) -> str:
-    try:
-        title = (reader.metadata.title if reader.metadata else None) or ""
-    except Exception:  # noqa: BLE001  a broken title is no reason to lose the document
-        return ""
-    title = " ".join(str(title).split())
+def _own_title(document: PdfDocument) -> str:
+    title = " ".join(document.get_metadata_dict().get("Title", "").split())
     sensible = len(title) > 2 and any(map(str.isalpha, title)) and not _NO_TITLE.fullmatch(title)
     return title if sensible else ""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from wherefrom.errors import LibraryTooNew
 
 APPLICATION_ID = 0x77667230  # "wfr0": how a database says that it is ours
-FORMAT = 2
+FORMAT = 3
 
 # A document is written with live = 0 and becomes visible by one update. Its passages have the keys
 # first .. first + passages - 1; a key is never given twice, so an index that lags behind cannot point
@@ -35,7 +35,8 @@ CREATE TABLE passage (
     start INTEGER NOT NULL,
     end INTEGER NOT NULL,
     byte_start INTEGER NOT NULL,
-    byte_end INTEGER NOT NULL
+    byte_end INTEGER NOT NULL,
+    section TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE retired (key INTEGER PRIMARY KEY);
 CREATE TABLE file (
@@ -67,7 +68,12 @@ def _add_feedback(connection: sqlite3.Connection) -> None:
     connection.execute(FEEDBACK)
 
 
-STEPS: Mapping[int, Step] = {1: _add_feedback}
+def _add_sections(connection: sqlite3.Connection) -> None:
+    """Passages of before have none until their file is ingested again."""
+    connection.execute("ALTER TABLE passage ADD COLUMN section TEXT NOT NULL DEFAULT ''")
+
+
+STEPS: Mapping[int, Step] = {1: _add_feedback, 2: _add_sections}
 
 
 def create(connection: sqlite3.Connection) -> None:

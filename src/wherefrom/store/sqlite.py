@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
 from wherefrom.store import schema
-from wherefrom.text import Span
-from wherefrom.types import Document, Passage
+from wherefrom.text import Span, sections
+from wherefrom.types import Document, Passage, heading
 
 Split = Callable[[str], list[Span]]
 
@@ -66,7 +66,7 @@ class SQLiteStore:
     def stage(self, documents: Sequence[Document]) -> Staged:
         """Write documents that stay invisible until they are published."""
         rows: list[tuple[Any, ...]] = []
-        passages: list[tuple[int, int, int, int, int, int]] = []
+        passages: list[tuple[int, int, int, int, int, int, str]] = []
         titles: list[str] = []
         texts: list[str] = []
         with self._writing() as connection:
@@ -89,13 +89,14 @@ class SQLiteStore:
                         _storable(document),
                     )
                 )
-                for start, end in spans:
-                    passages.append((key, number, start, end, bytes_at[start], bytes_at[end]))
-                    titles.append(document.title)
+                named = sections(document.text, spans, document.title)
+                for (start, end), section in zip(spans, named, strict=True):
+                    passages.append((key, number, start, end, bytes_at[start], bytes_at[end], section))
+                    titles.append(heading(document.title, section))
                     texts.append(document.text[start:end])
                     key += 1
             connection.executemany("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            connection.executemany("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?)", passages)
+            connection.executemany("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?, ?)", passages)
             connection.execute("UPDATE meta SET value = ? WHERE name = 'next_key'", (key,))
         return Staged(
             documents=tuple(row[0] for row in rows),
@@ -190,16 +191,16 @@ class SQLiteStore:
         passages: dict[int, Passage] = {}
         for piece in _in_pieces(keys, 500):
             rows = connection.execute(
-                "SELECT passage.key, start, end, byte_start, byte_end, document.key, id, title, first "
+                "SELECT passage.key, start, end, byte_start, byte_end, document.key, id, title, first, section "
                 "FROM passage JOIN document ON document.key = passage.document "
                 f"WHERE live AND passage.key IN ({', '.join('?' * len(piece))})",
                 piece,
             ).fetchall()
-            for key, start, end, byte_start, byte_end, number, id, title, first in rows:
+            for key, start, end, byte_start, byte_end, number, id, title, first, section in rows:
                 # Read only the passage's own bytes: a document can be a thousand times longer.
                 with connection.blobopen("document", "text", number, readonly=True) as blob:
                     text = bytes(blob[byte_start:byte_end]).decode("utf-8")
-                passages[key] = Passage(passage_id(id, key - first), id, text, start, end, title)
+                passages[key] = Passage(passage_id(id, key - first), id, text, start, end, title, section)
         return passages
 
     def passage_count(self, id: str) -> int:
@@ -237,14 +238,15 @@ class SQLiteStore:
         return bytes(row[0]) if row else None
 
     def live_passages(self) -> Iterator[tuple[int, str, str]]:
-        """Every passage as (key, title, text), by key: what an index is built from."""
+        """Every passage as (key, heading, text), by key: what an index is built from."""
         rows = self._connection().execute("SELECT first, passages, title, text FROM document WHERE live ORDER BY first")
         for first, count, title, text in rows:
             spans = self._connection().execute(
-                "SELECT key, start, end FROM passage WHERE key >= ? AND key < ? ORDER BY key", (first, first + count)
+                "SELECT key, start, end, section FROM passage WHERE key >= ? AND key < ? ORDER BY key",
+                (first, first + count),
             )
-            for key, start, end in spans:
-                yield key, title, text[start:end]
+            for key, start, end, section in spans:
+                yield key, heading(title, section), text[start:end]
 
     # What people said of answers, as JSON.
 
