@@ -110,9 +110,7 @@ def test_words_numbers_and_signs_do(text: str) -> None:
 
 
 def test_a_passage_stands_under_the_heading_above_it() -> None:
-    text = (
-        "Octave\n\nIntroduction\n\nIt is a language.\n\n2.4 Editing Lines\n\nPress Ctrl-A.\n\nMore text here."
-    )
+    text = "Octave\n\nIntroduction\n\nIt is a language.\n\n2.4 Editing Lines\n\nPress Ctrl-A.\n\nMore text here."
     spans = [(text.index(words), len(text)) for words in ("It is", "Press", "More")]
     assert sections(text, spans, "Octave") == ["Introduction", "2.4 Editing Lines", "2.4 Editing Lines"]
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "wherefrom"
 CATCH_ALLS = frozenset(("found", "asked", "told", "said"))  # they say what happened to a thing, not what it is
-NOT_YET = ("systems",)  # folders in which `asked` is still a name: questions that the asker asked
+ALLOWED = {("systems/reader/about.py", "asked")}  # an input of `train reader`: the file `train asker` calls so
 SHARED = frozenset(("Inputs",))  # the contract of systems wants one of that name from each
 
 
-def modules(without: Sequence[str] = ()) -> list[Path]:
-    """The modules of the package, but for those in some of its folders."""
-    files = sorted(PACKAGE.rglob("*.py"))
-    return [file for file in files if file.relative_to(PACKAGE).parts[0] not in without]
+def modules() -> list[Path]:
+    """The modules of the package."""
+    return sorted(PACKAGE.rglob("*.py"))
 
 
 def bound_names(source: str) -> Iterator[tuple[str, int]]:
@@ -45,8 +44,9 @@ def public_classes(source: str) -> list[str]:
 def test_nothing_is_named_for_what_happened_to_it() -> None:
     bad = [
         f"{file.relative_to(PACKAGE)}:{line}: {name}"
-        for file in modules(NOT_YET)
+        for file in modules()
         for name, line in catch_alls(file.read_text(encoding="utf-8"))
+        if (str(file.relative_to(PACKAGE)), name) not in ALLOWED
     ]
     assert not bad, "name these for what they hold: " + ", ".join(bad)
 

@@ -177,25 +177,27 @@ def ask(
         )
 
 
-def extended(material: Material, asked: Sequence[AskedQuestion], others: int) -> dict[str, Numbers]:
+def extended(material: Material, questions: Sequence[AskedQuestion], others: int) -> dict[str, Numbers]:
     """The material's columns with the questions added, as examples of the source `asked`."""
     columns = {name: material.column(name) for name in material.names}
-    count, questions = len(asked), len(columns["question_starts"]) - 1
+    count, first = len(questions), len(columns["question_starts"]) - 1
 
     def more(name: str, values: Any) -> None:
         columns[name] = numpy.concatenate([columns[name], numpy.asarray(values, columns[name].dtype)])
 
-    beside = [[other for other in material.others(each.example) if other != each.passage][:others] for each in asked]
-    more("question", numpy.arange(questions, questions + count))
-    more("gold", [each.passage for each in asked])
+    beside = [
+        [other for other in material.others(each.example) if other != each.passage][:others] for each in questions
+    ]
+    more("question", numpy.arange(first, first + count))
+    more("gold", [each.passage for each in questions])
     more("valid", numpy.zeros(count))
     more("source", numpy.full(count, SOURCES.index("asked")))
     more("spans_until", columns["spans_until"][-1] + numpy.arange(1, count + 1))
-    more("spans", numpy.array([(each.first, each.last) for each in asked]).reshape(-1, 2))
+    more("spans", numpy.array([(each.first, each.last) for each in questions]).reshape(-1, 2))
     more("others_until", columns["others_until"][-1] + numpy.cumsum([len(passages) for passages in beside]))
     more("others", [passage for passages in beside for passage in passages])
-    more("question_starts", columns["question_starts"][-1] + numpy.cumsum([len(each.tokens) for each in asked]))
-    more("question_tokens", numpy.concatenate([each.tokens for each in asked]) if asked else [])
+    more("question_starts", columns["question_starts"][-1] + numpy.cumsum([len(each.tokens) for each in questions]))
+    more("question_tokens", numpy.concatenate([each.tokens for each in questions]) if questions else [])
     return columns
 
 

@@ -32,7 +32,7 @@ _BATCH = 256  # texts that are tokenised together
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _AskedExamples:
     """Examples of source `asked`, one at each place."""
 
     passage: Numbers
@@ -52,7 +52,7 @@ class _Paragraph:
 
 
 def write(
-    asked: Path,
+    asked_file: Path,
     data: Path,
     tokenizer_file: Path,
     out: Path,
@@ -70,7 +70,7 @@ def write(
     known = _paragraphs(data)
     if ten_passages is not None:
         known += _retrieved(ten_passages, {paragraph.passage.text for paragraph in known})
-    about = list(_matched(_asked_questions(asked), known, tokenizer))
+    about = list(_matched(_asked_questions(asked_file), known, tokenizer))
     report(f"{sum(len(paragraph.questions) for paragraph, _ in about):,} questions about {len(about):,} paragraphs")
     articles: list[dict[str, Any]] = []
     questions = 0
@@ -88,14 +88,14 @@ def write(
     return {"questions": questions, "paragraphs": sum(len(article["paragraphs"]) for article in articles)}
 
 
-def _asked_questions(path: Path) -> _Asked:
+def _asked_questions(path: Path) -> _AskedExamples:
     """The questions in a material that they were added to."""
     material = Material(path)
     rows = numpy.flatnonzero(material.of_source("asked"))
     gold, spans = material.column("gold")[rows], material.column("spans")[material.column("spans_until")[rows]]
     passages = {int(number): _key(material.text("passage", number)) for number in numpy.unique(gold)}
     questions = [material.text("question", number) for number in material.column("question")[rows]]
-    return _Asked(gold, questions, spans, passages)
+    return _AskedExamples(gold, questions, spans, passages)
 
 
 def _paragraphs(data: Path) -> list[_Paragraph]:
@@ -120,12 +120,12 @@ def _retrieved(ten_passages: Path, known: set[str]) -> list[_Paragraph]:
 
 
 def _matched(
-    asked: _Asked, paragraphs: Sequence[_Paragraph], tokenizer: Tokenizer
+    examples: _AskedExamples, paragraphs: Sequence[_Paragraph], tokenizer: Tokenizer
 ) -> Iterator[tuple[_Paragraph, Encoding]]:
     """The paragraphs that are asked about, with the questions, and as tokens."""
     rows: defaultdict[bytes, list[int]] = defaultdict(list)
-    for row, passage in enumerate(asked.passage.tolist()):
-        rows[asked.passages[passage]].append(row)
+    for row, passage in enumerate(examples.passage.tolist()):
+        rows[examples.passages[passage]].append(row)
     for begin in range(0, len(paragraphs), _BATCH):
         batch = paragraphs[begin : begin + _BATCH]
         encodings = tokenizer.encode_batch([each.passage.text for each in batch], add_special_tokens=False)
@@ -133,8 +133,8 @@ def _matched(
             ids = numpy.array(encoding.ids)
             for shift in range(max(0, len(ids) - MOST_PASSAGE_TOKENS) + 1):  # a long one is cut, wherever that was
                 for row in rows.get(_key(ids[shift : shift + MOST_PASSAGE_TOKENS]), ()):
-                    first, last = (int(token) + shift for token in asked.span[row])
-                    paragraph.questions.append((asked.question[row], first, last))
+                    first, last = (int(token) + shift for token in examples.span[row])
+                    paragraph.questions.append((examples.question[row], first, last))
             if paragraph.questions:
                 yield paragraph, encoding
 

@@ -2,7 +2,7 @@
 
 OUT/asker/               the training
 OUT/asked.safetensors    the reader's material with the questions that were kept, for `train reader --asked`
-OUT/asked-squad.json     those about SQuAD's own paragraphs, in SQuAD's format, for `train drqa --asked`
+OUT/asked-squad.json     those about SQuAD's own paragraphs, in SQuAD's format, for `train drqa --asked-squad`
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def stages(
 ) -> list[Stage]:
     """From a reader's material, teacher and student to more questions; `fetch` gets the pretrained encoders."""
     encoders = Encoders(inputs.pretrained or out / "pretrained", fetch)
-    folder, asked = out / "asker", out / "asked.safetensors"
+    folder, asked_file = out / "asker", out / "asked.safetensors"
     ten_passages = (inputs.ten_passages or out / "ten-passages") if settings.squad.retrieved else None
 
     def learnt_from() -> Facts:
@@ -52,13 +52,13 @@ def stages(
 
     return [
         training("asker", folder, task, settings.loop, learnt_from, inputs.device, say),
-        Stage("asked", asked, asked_of, ask),
-        _in_squads_format(asked, out / "asked-squad.json", inputs.data, ten_passages, encoders, settings, say),
+        Stage("asked", asked_file, asked_of, ask),
+        _in_squads_format(asked_file, out / "asked-squad.json", inputs.data, ten_passages, encoders, settings, say),
     ]
 
 
 def _in_squads_format(
-    asked: Path,
+    asked_file: Path,
     file: Path,
     data: Path,
     ten_passages: Path | None,
@@ -72,7 +72,7 @@ def _in_squads_format(
         from wherefrom.data import squad
         from wherefrom.data.opening import split_file
 
-        files = {"asked": needed(asked, "asked"), "data": split_file(data / "squad", "train", squad.FILES)}
+        files = {"asked": needed(asked_file, "asked"), "data": split_file(data / "squad", "train", squad.FILES)}
         if ten_passages is not None:
             files["ten_passages"] = named(ten_passages / NOTE, "--ten-passages")
         return {**_hashes(files), "tokenizer": pretrained.INPUTS[STUDENT].sha256["tokenizer.json"]}
@@ -81,7 +81,7 @@ def _in_squads_format(
         from wherefrom.systems.asker.squad import write
 
         tokenizer = encoders.of(STUDENT) / "tokenizer.json"
-        return write(asked, data, tokenizer, path, _speaking("squad", say), ten_passages)
+        return write(asked_file, data, tokenizer, path, _speaking("squad", say), ten_passages)
 
     return Stage("squad", file, made_of, make, extra=not settings.asking.again and ten_passages is None)
 

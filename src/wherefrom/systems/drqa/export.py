@@ -87,26 +87,28 @@ def to_onnx(model: DrQANetwork, bits: Bits = 16) -> onnx.ModelProto:
     """The network for any number of pairs and any lengths; inputs as in `DrQANetwork.forward`."""
     settings = model.settings
     graph = _Graph(bits)
-    asked, told = (graph.mask(*names) for names in (("question", "asked"), ("passage", "told")))  # (batch, tokens)
+    question_mask, passage_mask = (
+        graph.mask(*names) for names in (("question", "asked"), ("passage", "told"))
+    )  # (batch, tokens)
     parts = ["passage", "features"] if settings.features else ["passage"]
     if model.closeness is not None:
         close = [
             graph.node("Relu", [graph.linear(text, "closeness", model.closeness)]) for text in ("passage", "question")
         ]
         scores = graph.node("MatMul", [close[0], graph.node("Transpose", [close[1]], perm=[0, 2, 1])])
-        shown = graph.node("Unsqueeze", [asked, graph.numbers([1])])
+        shown = graph.node("Unsqueeze", [question_mask, graph.numbers([1])])
         weights = graph.node("Softmax", [graph.node("Where", [shown, scores, graph.never()])], axis=-1)
         parts.append(graph.node("MatMul", [weights, "question"]))
     joined = graph.node("Concat", parts, axis=2) if len(parts) > 1 else parts[0]
     read = graph.layers(joined, "told", "passage", model)  # (batch, told, encoded)
     heard = graph.layers("question", "asked", "question", model)
     scores = graph.node("Squeeze", [graph.linear(heard, "weight", model.weight), graph.numbers([2])])
-    weights = graph.node("Softmax", [graph.node("Where", [asked, scores, graph.never()])], axis=-1)
+    weights = graph.node("Softmax", [graph.node("Where", [question_mask, scores, graph.never()])], axis=-1)
     whole = graph.node("MatMul", [graph.node("Unsqueeze", [weights, graph.numbers([1])]), heard])  # (batch, 1, encoded)
     for name, linear in (("start", model.start), ("end", model.end)):
         turned = graph.node("Transpose", [graph.linear(whole, name, linear)], perm=[0, 2, 1])
         logits = graph.node("Squeeze", [graph.node("MatMul", [read, turned]), graph.numbers([2])])
-        graph.node("Where", [told, logits, graph.never()], made=name)
+        graph.node("Where", [passage_mask, logits, graph.never()], made=name)
     return graph.model(settings)
 
 

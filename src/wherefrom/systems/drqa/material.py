@@ -192,13 +192,13 @@ def prepare(
     pieces: Pieces,
     facts: Mapping[str, Any],
     more: Iterable[Example] = (),
-    asked: Iterable[Example] = (),
+    asked_about: Iterable[Example] = (),
     also: int = 50_000,
     report: Callable[[str], None] = lambda _: None,
 ) -> dict[str, int]:
     """Write the material: SQuAD's training and validation parts, `more` examples for training alone.
 
-    `asked` are such too, made from SQuAD's: the words that come first are those that they would be without them.
+    `asked_about` are such too, made from SQuAD's: the words that come first are those that they would be without them.
     """
     material = DrQAMaterial()
     for split in ("valid", "train"):
@@ -206,7 +206,7 @@ def prepare(
         for example in squad.load(data / "squad", split):
             passage = example.passages[0]
             material.add(example.question.text, passage, places(example, passage), valid=split == "valid")
-    for heeded, examples in ((True, more), (False, asked)):
+    for heeded, examples in ((True, more), (False, asked_about)):
         for example in examples:
             for passage in example.passages:
                 material.add(example.question.text, passage, places(example, passage), valid=False, heeded=heeded)

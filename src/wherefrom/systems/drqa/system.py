@@ -145,7 +145,7 @@ def _write_material(
         read_pieces(fetch(ENCODER, inputs.pretrained), settings.material.pieces, _REACH),
         _material_facts(settings, inputs),
         more=_retrieved(settings, inputs, say),
-        asked=squad.load(inputs.asked_squad, "train") if inputs.asked_squad else (),
+        asked_about=squad.load(inputs.asked_squad, "train") if inputs.asked_squad else (),
         also=settings.material.also,
         report=lambda line: say(f"material: {line}"),
     )

@@ -46,9 +46,9 @@ class ReaderTeacher:
         """
         device = passage.device
         self._network.to(device)
-        question_pieces, _, asked = _pieces(material, question, question_lengths)
+        question_pieces, _, question_length = _pieces(material, question, question_lengths)
         passage_pieces, word, read = _pieces(material, passage, passage_lengths)
-        at = asked + 2  # (batch, 1): where the passage begins, behind [CLS] question [SEP]
+        at = question_length + 2  # (batch, 1): where the passage begins, behind [CLS] question [SEP]
         last = at + read  # (batch, 1): the closing [SEP]
         place = torch.arange(min(self.longest, int(last.max()) + 1), device=device)[None]
         inside = (place >= at) & (place < last)
@@ -57,8 +57,8 @@ class ReaderTeacher:
             return pieces.gather(1, (place - begin).clamp(0, pieces.shape[1] - 1).expand(len(pieces), -1))
 
         tokens = torch.where(inside, laid(passage_pieces, at), 0)
-        tokens = torch.where((place >= 1) & (place <= asked), laid(question_pieces, 1), tokens)
-        tokens = torch.where((place == asked + 1) | (place == last), self._separate, tokens)
+        tokens = torch.where((place >= 1) & (place <= question_length), laid(question_pieces, 1), tokens)
+        tokens = torch.where((place == question_length + 1) | (place == last), self._separate, tokens)
         tokens = torch.where(place == 0, self._classify, tokens)
         mask = place <= last
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):

@@ -112,8 +112,8 @@ def _learnt(
 
     def noted(path: Path) -> Facts:
         """The training, what it starts from, and what is known of questions that were asked for it."""
-        asked = {} if inputs.asked is None else {"asked": header(inputs.asked)}
-        return {**(stage.make(path) or {}), **({"start": beside[START]} if beside else {}), **asked}
+        questions = {} if inputs.asked is None else {"asked": header(inputs.asked)}
+        return {**(stage.make(path) or {}), **({"start": beside[START]} if beside else {}), **questions}
 
     return replace(stage, make=noted)
 

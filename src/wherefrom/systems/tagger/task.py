@@ -121,14 +121,14 @@ class Agreement:
 
     def __init__(self) -> None:
         self._tokens = self._pos = self._ner = self._both = 0
-        self._found, self._gold, self._right = (numpy.zeros(len(NER), numpy.int64) for _ in range(3))  # by type
+        self._predicted, self._gold, self._right = (numpy.zeros(len(NER), numpy.int64) for _ in range(3))  # by type
 
     def add(self, pos: NDArray[Any], ner: NDArray[Any], gold_pos: NDArray[Any], gold_ner: NDArray[Any]) -> None:
         self._tokens += len(gold_pos)
         self._pos += int((pos == gold_pos).sum())
         self._ner += int((ner == gold_ner).sum())
         self._both += int(((ner != 0) & (gold_ner != 0)).sum())
-        self._found += numpy.bincount(ner, minlength=len(NER))
+        self._predicted += numpy.bincount(ner, minlength=len(NER))
         self._gold += numpy.bincount(gold_ner, minlength=len(NER))
         self._right += numpy.bincount(ner[ner == gold_ner], minlength=len(NER))
 
@@ -136,17 +136,17 @@ class Agreement:
         """Shares of tokens; `entity_f1` counts tokens of the right type, `entity_any_f1` those of any."""
         if not self._tokens:
             raise TrainingError("there is no token to measure on")
-        found, gold, right = (int(counts[1:].sum()) for counts in (self._found, self._gold, self._right))
+        predicted, gold, right = (int(counts[1:].sum()) for counts in (self._predicted, self._gold, self._right))
         return {
             "pos_accuracy": self._pos / self._tokens,
             "ner_accuracy": self._ner / self._tokens,
-            "entity_precision": right / max(1, found),
+            "entity_precision": right / max(1, predicted),
             "entity_recall": right / max(1, gold),
-            "entity_f1": 2 * right / max(1, found + gold),
-            "entity_any_f1": 2 * self._both / max(1, found + gold),
+            "entity_f1": 2 * right / max(1, predicted + gold),
+            "entity_any_f1": 2 * self._both / max(1, predicted + gold),
         }
 
     def by_type(self) -> dict[str, float]:
         """F1 of the tokens of each type of entity."""
-        both = numpy.maximum(1, self._found + self._gold)
+        both = numpy.maximum(1, self._predicted + self._gold)
         return dict(zip(NER[1:], (2 * self._right / both)[1:].tolist(), strict=True))
