@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
+# An empty line, or the end of a table's row (`bigint | Storage Size: 8 bytes`).
+_BORDER = re.compile(r"\n[^\S\n]*\n|(?<=\n)(?=[^\n]* \| )|(?<= \| )[^\n]*\n")
 _EACH = 5  # spans looked at in a passage, at least
 _SHARE = 4  # ... and a quarter of the candidates wanted: of 40 candidates a good passage may give ten
 
@@ -63,7 +64,7 @@ class SpanReader:
             paragraph = paragraphs(hit.passage.text, reading.spans)
             spans = best_spans(reading.start, reading.end, self._max_tokens, each, paragraph, brevity)
             for first, last, preferred in spans:
-                start, end = int(reading.spans[first, 0]), int(reading.spans[last, 1])
+                start, end = whole_words(hit.passage.text, int(reading.spans[first, 0]), int(reading.spans[last, 1]))
                 span = float(reading.start[first] + reading.end[last]) - all_starts - all_ends
                 score = preferred - all_starts - all_ends + self._relevance * float(relevance)
                 features = {
@@ -126,15 +127,24 @@ def brevity_of(weights: Weights) -> float:
 
 
 def paragraphs(text: str, spans: Sequence[Span] | NDArray[numpy.int32]) -> NDArray[numpy.int64] | None:
-    """The number of the paragraph that each token is in; none where the text has no empty line.
+    """The number of the paragraph or row of a table that each token is in; none where the text has one alone.
 
-    A heading is a paragraph of its own, and no answer runs from it into the text.
+    A heading is a paragraph of its own, and no answer runs from it into the text, nor from one row into the next.
     """
     import numpy
 
-    borders = [match.end() for match in _EMPTY_LINE.finditer(text)]
+    borders = [match.end() for match in _BORDER.finditer(text)]
     starts = numpy.asarray(spans).reshape(-1, 2)[:, 0]
     return numpy.searchsorted(numpy.array(borders), starts, side="right") if borders else None
+
+
+def whole_words(text: str, start: int, end: int) -> Span:
+    """The span with the rest of the words that it begins and ends in: a network reads pieces, people read words."""
+    while 0 < start < len(text) and text[start - 1].isalnum() and text[start].isalnum():
+        start -= 1
+    while 0 < end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
+        end += 1
+    return start, end
 
 
 def log_sum_exp(values: NDArray[numpy.float32]) -> float:
