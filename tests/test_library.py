@@ -368,3 +368,16 @@ def test_documents_can_be_put_without_files(library: Library) -> None:
     assert answer.text == "under the mat"
     assert library.passages_of("memo")[0].text == "The key is under the mat."
     assert library.passage("memo#0").title == "Memo"
+
+
+def test_a_passage_is_found_by_the_heading_it_stands_under(tmp_path: Path) -> None:
+    filler = " ".join(f"Sentence number {number} speaks of ordinary matters." for number in range(40))
+    text = f"# Manual\n\n{filler}\n\n## Frobnication\n\n{filler}\n\nTurn the red wheel twice and wait."
+    (tmp_path / "manual.md").write_text(text)
+    library = Library(tmp_path / "library")
+    library.ingest([tmp_path / "manual.md"])
+    hits = library.search("frobnication", k=10).hits
+    last = next(hit.passage for hit in hits if "red wheel" in hit.passage.text)
+    assert last.section == "Frobnication"
+    assert "Frobnication" not in last.text
+    assert library.passage(last.id).section == "Frobnication"

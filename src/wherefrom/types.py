@@ -26,11 +26,6 @@ class Document:
     source: str = ""  # the file it was read from
 
 
-def heading(title: str, section: str) -> str:
-    """Title and section as one line."""
-    return f"{title}: {section}" if title and section else title or section
-
-
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A piece of a document: `document.text[start:end] == passage.text`."""
@@ -42,11 +37,6 @@ class Passage:
     end: int
     title: str = ""  # of its document
     section: str = ""  # the heading that it stands under, where that says more than the title
-
-    @property
-    def heading(self) -> str:
-        """Title and section: what a passage is about without its own words saying so."""
-        return heading(self.title, self.section)
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,9 +145,9 @@ def between(knots: Sequence[tuple[float, float]], logit: float) -> float:
 
 
 def _coverage(question: str, hits: Sequence[Hit], best: Candidate, stems: Stems) -> float:
-    passages = [frozenset(stems(f"{hit.passage.heading}\n{hit.passage.text}")) for hit in hits]
+    passages = [frozenset(stems(f"{hit.passage.title}\n{hit.passage.text}")) for hit in hits]
     near = best.passage.text[max(best.start - _NEAR, 0) : best.end + _NEAR]
-    return coverage(rarity(stems(question), passages), frozenset(stems(f"{best.passage.heading}\n{near}")))
+    return coverage(rarity(stems(question), passages), frozenset(stems(f"{best.passage.title}\n{near}")))
 
 
 def _bounded(value: float) -> float:

@@ -36,13 +36,13 @@ class LexicalJudge:
 
     def features(self, question: Question, hits: Sequence[Hit], candidates: Sequence[Candidate]) -> Features | None:
         """Coverage by the best sentence, by its passage and by all passages, and whether the kind fits."""
-        passages = [frozenset(self._stems(f"{hit.passage.heading}\n{hit.passage.text}")) for hit in hits]
+        passages = [frozenset(self._stems(f"{hit.passage.title}\n{hit.passage.text}")) for hit in hits]
         weights = rarity(self._stems(question.text), passages)
         if not weights or not candidates:
             return None
         best = candidates[0]
         sentence = frozenset(self._stems(best.text))
-        passage = frozenset(self._stems(f"{best.passage.heading}\n{best.passage.text}"))
+        passage = frozenset(self._stems(f"{best.passage.title}\n{best.passage.text}"))
         return (
             coverage(weights, sentence),
             coverage(weights, passage),

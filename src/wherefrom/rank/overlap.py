@@ -25,7 +25,7 @@ class OverlapRanker:
         ]
 
     def _rank_one(self, question: Question, hits: Sequence[Hit]) -> list[Hit]:
-        texts = [self._stems(f"{hit.passage.heading}\n{hit.passage.text}") for hit in hits]
+        texts = [self._stems(f"{hit.passage.title}\n{hit.passage.text}") for hit in hits]
         held = [frozenset(text) for text in texts]
         weights = rarity(self._stems(question.text), held)
         scored = [

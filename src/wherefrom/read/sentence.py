@@ -31,7 +31,7 @@ class SentenceReader:
         ]
 
     def _read_one(self, question: Question, hits: Sequence[Hit]) -> list[Candidate]:
-        passages = [frozenset(self._stems(f"{hit.passage.heading}\n{hit.passage.text}")) for hit in hits]
+        passages = [frozenset(self._stems(f"{hit.passage.title}\n{hit.passage.text}")) for hit in hits]
         weights = rarity(self._stems(question.text), passages)
         kind = expected(question.text)
         candidates: dict[tuple[str, int, int], Candidate] = {}

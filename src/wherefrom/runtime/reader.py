@@ -73,7 +73,7 @@ class ReaderSession:
     def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[PassageReading]]:
         """For every question a reading of each of its passages, in their order."""
         keys = [
-            [(question, passage.heading, passage.text) for passage in question_passages]
+            [(question, passage.title, passage.text) for passage in question_passages]
             for question, question_passages in zip(questions, passages, strict=True)
         ]
         wanted = dict.fromkeys(key for row in keys for key in row)

@@ -232,7 +232,7 @@ class WriterSession:
         settings = self.weights.settings
         separate = int(settings["separate"])
         question_ids = self._question_ids(question)
-        title_ids = self._encoded(passage.heading).ids[: int(settings["max_title"])] if passage.heading else []
+        title_ids = self._encoded(passage.title).ids[: int(settings["max_title"])] if passage.title else []
         head = [int(settings["classify"]), *question_ids, separate, *title_ids, *([separate] if title_ids else [])]
         encoded = self._encoded(passage.text)
         room = int(settings["max_tokens"]) - len(head) - 1

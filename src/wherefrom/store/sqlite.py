@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
 from wherefrom.store import schema
 from wherefrom.text import Span, sections
-from wherefrom.types import Document, Passage, heading
+from wherefrom.types import Document, Passage
 
 Split = Callable[[str], list[Span]]
 
@@ -92,7 +92,7 @@ class SQLiteStore:
                 named = sections(document.text, spans, document.title)
                 for (start, end), section in zip(spans, named, strict=True):
                     passages.append((key, number, start, end, bytes_at[start], bytes_at[end], section))
-                    titles.append(heading(document.title, section))
+                    titles.append(_heading(document.title, section))
                     texts.append(document.text[start:end])
                     key += 1
             connection.executemany("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
@@ -246,7 +246,7 @@ class SQLiteStore:
                 (first, first + count),
             )
             for key, start, end, section in spans:
-                yield key, heading(title, section), text[start:end]
+                yield key, _heading(title, section), text[start:end]
 
     # What people said of answers, as JSON.
 
@@ -464,3 +464,8 @@ def _in_pieces(items: Sequence[_Item], size: int) -> Iterator[list[_Item]]:
     iterator = iter(items)
     while piece := list(islice(iterator, size)):
         yield piece
+
+
+def _heading(title: str, section: str) -> str:
+    """Title and section: what a passage is found by beside its own words."""
+    return f"{title}: {section}" if title and section else title or section

@@ -88,7 +88,7 @@ class YesNoWriter:
         if self._line is None:
             self._line = read_line(self._weights)
         passage = candidate.passage
-        row = features(question, passage.heading, passage.text, (candidate.start, candidate.end), self._stems)
+        row = features(question, passage.title, passage.text, (candidate.start, candidate.end), self._stems)
         yes = probability(self._line.logit(row))
         if max(yes, 1 - yes) < self._sure:
             return None

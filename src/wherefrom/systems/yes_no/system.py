@@ -129,7 +129,7 @@ def looked_at(rows: Sequence[YesNoQuestion], say: Say) -> Numbers:
         hits = [[Hit(example.passages[example.relevant.index(True)], 1.0)] for example in examples]
         for question, (best, *_) in zip(questions, reader.read(questions, hits), strict=True):
             span = best.start, best.end
-            seen.append(features(question.text, best.passage.heading, best.passage.text, span, stems))
+            seen.append(features(question.text, best.passage.title, best.passage.text, span, stems))
     return numpy.array(seen, numpy.float64)
 
 
