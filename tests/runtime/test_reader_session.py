@@ -191,7 +191,7 @@ def test_the_weights_say_how_much_and_the_settings_whether(weights: Path, tmp_pa
     folder = tmp_path / "brief"
     shutil.copytree(weights, folder)
     (folder / "settings.toml").write_text("brevity = 2.0\n" + (weights / "settings.toml").read_text())
-    hits = [[Hit(passage("p#0", "the boats of the bay sail at dawn"), 1.0), Hit(passage("q#0", "boats"), 1.0)]]
+    hits = [[Hit(passage("p#0", "t h e b o a t s o f t h e b a y"), 1.0), Hit(passage("q#0", "b o a t s"), 1.0)]]
 
     def read(name: Path, switch: str) -> list[Candidate]:
         chosen = [f"runtime.reader={name}", f"read.brevity={switch}", "read.candidates=900", "rerank.kind=none"]
@@ -201,7 +201,7 @@ def test_the_weights_say_how_much_and_the_settings_whether(weights: Path, tmp_pa
     plain, brief = read(weights, "true"), read(folder, "true")
     assert read(folder, "false") == plain  # the same scores, features and order
     assert all(c.features["read"] == c.score for c in plain)
-    letters = [len(candidate.text.replace(" ", "")) for candidate in brief]  # each is a token here
+    letters = [len(candidate.text.replace(" ", "")) for candidate in brief]  # each is a token and a word here
     assert [candidate.features["tokens"] for candidate in brief] == letters
     check_preference(brief, plain, 2.0)
 
@@ -312,7 +312,7 @@ def test_a_library_answers_through_the_network(weights: Path, tmp_path: Path) ->
 
 
 def test_one_passage_gives_as_many_candidates_as_are_asked_for(session: ReaderSession) -> None:
-    text = "the boats of the bay sail at dawn and come back at dusk with all the fish that there is in the cold sea"
+    text = " ".join("theboatsofthebaysailatdawnandcomebackatdusk")  # each letter is a token, and here a word
     hits = [[Hit(passage("p#0", text), 1.0)]]
     for wanted in (5, 40):
         (candidates,) = SpanReader(session, wanted, max_tokens=8, relevance=0.5).read([Question("", "when?")], hits)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from systems.making import TinyReader
 
-LACKING = ("tantivy", "msgspec", "tomli_w", "rich", "lxml", "trafilatura", "pypdf", "docx", "Stemmer", "sqlite3")
+LACKING = ("tantivy", "msgspec", "tomli_w", "rich", "lxml", "pypdfium2", "docx", "Stemmer", "sqlite3")
 CODE = """
 import sys
 from dataclasses import replace
@@ -44,7 +45,10 @@ def test_readers_and_askers_are_trained_there(tiny_reader: TinyReader, tmp_path:
     after_material = ("teacher", "student", "export", "weights", "fp32", "measure", "measured")
     there = tiny_reader.copied(tmp_path / "reader", *after_material)
     arguments = [",".join(LACKING), str(tmp_path), str(tiny_reader.inputs.pretrained)]
-    done = subprocess.run([sys.executable, "-c", CODE, *arguments], capture_output=True, text=True, timeout=120)
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", CODE, *arguments]
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
     assert there.teacher.read_bytes() == tiny_reader.teacher.read_bytes()
     assert there.student.exists()

@@ -186,8 +186,8 @@ def test_what_the_stages_need_is_named(asker: Asker, tmp_path: Path) -> None:
 
 
 def test_the_recipe_is_that_of_the_saved_training() -> None:
-    runs = Path(__file__).parents[3] / "bench" / "results" / "asker"
-    training, asked = (json.loads((runs / f"{name}.json").read_text()) for name in ("provenance", "asked"))
+    runs = Path(__file__).parents[3] / "runs" / "trainings"
+    training, asked = (json.loads((runs / f"{name}.json").read_text()) for name in ("asker", "asked"))
     settings: AskerSettings = settings_of(system.DEFAULTS, ABOUT.recipe)
     assert plain(asdict(settings.loop)) == training["settings"]
     assert {**asdict(settings.task), "network": asdict(settings.network)} == training["task"]["settings"]

@@ -227,7 +227,7 @@ def test_the_recipes_are_those_of_the_shipped_trainings() -> None:
 
 
 def test_the_recipe_with_asked_questions_is_that_of_its_saved_training() -> None:
-    saved = Path(__file__).parents[3] / "bench" / "results" / "asker" / "student-provenance.json"
+    saved = Path(__file__).parents[3] / "runs" / "trainings" / "reader-asked.json"
     assert wanted_by(recipe("reader-asked.toml").student) == trained_with(json.loads(saved.read_text()))
 
 
