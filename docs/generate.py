@@ -57,7 +57,7 @@ def _command(command: click.Command, context: click.Context, level: int) -> list
     rows = [
         f"| `{', '.join(option.opts)}{_value(option)}` | {option.help or ''} |"
         for option in command.get_params(context)
-        if isinstance(option, click.Option) and option.name != "help"  # every command has it
+        if isinstance(option, click.Option) and "--help" not in option.opts  # every command has it
     ]
     parts.append("| option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n")
     if isinstance(command, click.Group):
