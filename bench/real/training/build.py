@@ -74,7 +74,7 @@ def build(root: Path, say: Callable[[str], None] = print) -> Iterator[dict[str, 
 
 
 def _library(name: str, root: Path) -> Library:
-    library = Library(root / LIBRARIES / name, resolve())
+    library = Library(root / LIBRARIES / name, resolve(overrides=["rank.kind=none"]))  # as the index has them
     folder = root / name
     if name == "private" and not folder.is_dir():
         folder.mkdir(parents=True)
@@ -91,9 +91,7 @@ def _passages(library: Library, folder: Path) -> dict[str, list[Passage]]:
     """The passages of every document, by its path in the collection."""
     passages: dict[str, list[Passage]] = defaultdict(list)
     for facts in library.documents():
-        document = facts.source.rpartition(f"{folder.name}/")[2] if folder.name not in facts.source else (
-            facts.source.split(f"/{folder.name}/", 1)[-1]
-        )
+        document = facts.source.partition(f"/{folder.name}/")[2]
         passages[document] += library.passages_of(facts.id)
     return passages
 

@@ -180,7 +180,12 @@ def truth_loss(truth: Tensor, target: Tensor, decided: Tensor) -> Tensor:
 
 
 def relevance_loss(
-    relevance: Tensor, gold: Tensor, group: Tensor, groups: int, form: Literal["point", "list"] = "point"
+    relevance: Tensor,
+    gold: Tensor,
+    group: Tensor,
+    groups: int,
+    form: Literal["point", "list"] = "point",
+    counted: Tensor | None = None,
 ) -> Tensor:
     """How badly the relevance logits tell passages that answer from those that do not.
 
@@ -189,15 +194,16 @@ def relevance_loss(
            (ListNet's top-one loss, Cao et al. 2007, with equal shares); questions without any are left out.
 
     relevance, gold, group: (batch,). Use "point" where the value itself must mean something (a judge reads it), "list"
-    where only the order counts.
+    where only the order counts. counted: (batch,), false for pairs that do not count; for "point" only.
     """
     gold = gold.float()
     if form == "point":
-        return functional.binary_cross_entropy_with_logits(relevance, gold)
+        missed = functional.binary_cross_entropy_with_logits(relevance, gold, reduction="none")
+        return missed.mean() if counted is None else masked_mean(missed, counted)
     normaliser = group_log_sum_exp(relevance, group, groups)  # (groups,)
     relevant = gold.new_zeros(groups).index_add(0, group, gold)  # (groups,): |R|
-    missed = gold * (normaliser[group] - relevance)  # (batch,)
-    summed = missed.new_zeros(groups).index_add(0, group, missed)  # (groups,)
+    misses = gold * (normaliser[group] - relevance)  # (batch,)
+    summed = misses.new_zeros(groups).index_add(0, group, misses)  # (groups,)
     return masked_mean(summed / relevant.clamp(min=1), relevant > 0)
 
 

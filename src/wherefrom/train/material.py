@@ -98,6 +98,7 @@ class Pairs:
     groups: int
     length: int  # tokens of the longest pair
     truth: Tensor | None = None  # (pairs,) 1 for yes, 0 for no, -1 where neither is asked for
+    taught: Tensor | None = None  # (groups,) whether the teacher is listened to; None: always
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,10 @@ class Inputs:
         inside="pretrained",
         env="WHEREFROM_PRETRAINED",
     )
+    teacher: Path | None = given(
+        "A trained teacher, in place of training one: teacher/model.safetensors of another OUT, or exported weights.",
+        default=None,
+    )
     start: Path | None = given(
         "An earlier student to go on from: student/model.safetensors of another OUT, or a folder of exported weights.",
         default=None,
@@ -42,7 +46,7 @@ ABOUT = About(
     name="reader",
     summary="Train the network that ranks passages and reads answers: a large teacher, then a small student.",
     inputs=Inputs,
-    stages=("ten-passages", "material", "manuals", "teacher", "start", "student", "export", "fp32", "measure"),
+    stages=("ten-passages", "material", "manuals", "teacher", "earlier", "start", "student", "export", "fp32", "measure"),
     use="use it with --set runtime.reader={weights}; `wherefrom train judge --weights {weights}` fits its judge",
     recipe=Path(__file__).parent / "recipes" / "reader.toml",
     needs=("torch", "safetensors", "numpy", "tokenizers", "onnx", "onnxruntime"),  # the export needs more

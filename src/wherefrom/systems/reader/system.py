@@ -43,15 +43,18 @@ def stages(
     encoders = Encoders(inputs.pretrained or out / "pretrained", fetch)
     material, teacher, student = out / "reader.safetensors", out / "teacher", out / "student"
     beside = () if inputs.manuals is None else (out / "manuals.safetensors",)
-    start = out / "start.safetensors" if inputs.start is not None and inputs.start.is_dir() else inputs.start
+    start = _as_weights(inputs.start, out / "start.safetensors")
+    earlier = _as_weights(inputs.teacher, out / "earlier.safetensors")
+    teaches = earlier or teacher / MODEL
     whole = ReaderExportSettings("fp32", brevity=settings.export.brevity)
     folders: dict[str, Path] = {settings.export.precision: out / "weights", whole.precision: out / "fp32"}
     return [
         *_collected(settings, inputs, inputs.ten_passages or out / "ten-passages", material, encoders, say),
         *(_over_manuals(inputs.manuals, file, encoders, say) for file in beside if inputs.manuals is not None),
-        _taught(settings, inputs, (material, *beside), teacher, encoders, say),
-        *_begun(inputs.start, start),
-        _learnt(settings, inputs, (material, *beside), teacher / MODEL, start, student, encoders, say),
+        *([] if earlier else [_taught(settings, inputs, (material, *beside), teacher, encoders, say)]),
+        *_dequantized("earlier", inputs.teacher, earlier),
+        *_dequantized("start", inputs.start, start),
+        _learnt(settings, inputs, (material, *beside), teaches, start, student, encoders, say),
         _exported("export", out / "weights", settings.export, settings.student, student / MODEL, encoders),
         _exported("fp32", out / "fp32", whole, settings.student, student / MODEL, encoders),
         _measured(settings, inputs.data, folders, out / "measured.json", say),
@@ -126,9 +129,14 @@ def _taught(
     return training("teacher", folder, make, settings.teacher.loop, made_of, inputs.device, say)
 
 
-def _begun(given: Path | None, start: Path | None) -> list[Stage]:
-    """A folder of exported weights as weights that training can go on from."""
-    if given is None or start is None or start == given:
+def _as_weights(given: Path | None, dequantized: Path) -> Path | None:
+    """Where weights that training can take lie, or will: a folder is exported weights, which are made such again."""
+    return dequantized if given is not None and given.is_dir() else given
+
+
+def _dequantized(name: str, given: Path | None, made: Path | None) -> list[Stage]:
+    """A folder of exported weights as weights that training can take."""
+    if given is None or made is None or made == given:
         return []
 
     def make(path: Path) -> Facts:
@@ -136,7 +144,7 @@ def _begun(given: Path | None, start: Path | None) -> list[Stage]:
 
         return {"parameters": len(write_dequantized(given / "model.onnx", path))}
 
-    return [Stage("start", start, lambda: {"model": file_hash(given / "model.onnx")}, make)]
+    return [Stage(name, made, lambda: {"model": file_hash(given / "model.onnx")}, make)]
 
 
 def _learnt(
@@ -156,14 +164,14 @@ def _learnt(
         return material if inputs.asked is None else (named(inputs.asked, "--asked"), *material[1:])
 
     def made_of() -> Facts:
-        files = {"teacher": needed(teacher, "teacher")}
+        files = {"teacher": needed(teacher, "teacher") if inputs.teacher is None else named(teacher, "--teacher")}
         if start is not None:
             files["start"] = named(start, "--start")
         hashes = {name: file_hash(file) for name, file in files.items()}
         return {**_hashes(learnt_from()), **hashes, **_of(encoder, task)}
 
     def make() -> ReaderTask:
-        return student_task(settings.student, learnt_from(), teacher, encoders, start)
+        return student_task(settings.student, learnt_from(), teacher, encoders, start, settings.teacher.encoder)
 
     beside = {} if start is None else {START: history(start)}
     stage = training("student", folder, make, settings.student.loop, made_of, inputs.device, say, beside)
@@ -182,12 +190,13 @@ def student_task(
     teacher: Path,
     encoders: Encoders,
     start: Path | None = None,
+    taught_by: str = TEACHER,
 ) -> ReaderTask:
     """What a student is trained on; `start` may be a deeper one than its encoder, and is gone on with as it is."""
     task, encoder = settings.task, encoders.settings(settings.encoder)
     if start is not None:
         encoder = replace(encoder, layers=saved_layers(start))
-    taught = encoders.teacher(teacher) if task.distillation or task.states else None
+    taught = encoders.teacher(teacher, taught_by) if task.distillation or task.states else None
     weights = encoders.of(settings.encoder) / "model.safetensors"
     first, *beside = material
     return ReaderTask(first, encoder, weights, task, taught, start=start, beside=beside)

@@ -52,6 +52,7 @@ class ReaderTaskSettings:
     relevance: float = 0.5  # weight of the relevance losses beside the span loss
     truth: float = 0.5  # weight of the loss of yes or no
     distillation: float = 0.0  # weight of the teacher's starts and ends; 0 trains on gold alone
+    taught: tuple[str, ...] = ()  # sources on which the teacher is listened to; () all
     temperature: float = 2.0  # of the teacher: 1.5 to 2 shows its second guesses
     states: float = 0.0  # weight of matching the teacher's hidden states
     state_pairs: tuple[tuple[int, int], ...] = ((2, 4), (4, 8), (6, 12))  # (own, teacher's), 0 before the first layer
@@ -72,6 +73,9 @@ class ReaderTaskSettings:
             raise SettingsError("reader: negatives, max_tokens and title_dropout make no sense together")
         if not 0.0 <= self.noise <= 1.0 or not 0.0 <= self.noise_tokens <= 1.0:
             raise SettingsError("reader.noise and reader.noise_tokens are shares, from 0 to 1")
+        for source in self.taught:
+            if source not in SOURCES:
+                raise SettingsError(f"reader.taught knows no source {source!r}; there are {', '.join(SOURCES)}")
         for source, share in self.shares.items():
             if share < 0:
                 raise SettingsError(f"reader.shares: {source} is {share}; it must be 0 or above")
@@ -220,11 +224,22 @@ class ReaderTask:
         with torch.no_grad():
             taught_states, taught = self._read(self._teacher.network, sequences, self._teacher.tokens)
         if settings.distillation:
+            heard = batch.taught if settings.taught else None
             learned = distillation_loss(
-                output, taught, sequences.passage, batch.group, batch.groups, settings.temperature
+                output,
+                taught,
+                sequences.passage,
+                batch.group,
+                batch.groups,
+                settings.temperature,
+                counted=heard,
             )
-            soft = relevance_loss(output.relevance, torch.sigmoid(taught.relevance), batch.group, batch.groups, "point")
-            soft_truth = truth_loss(output.truth, torch.sigmoid(taught.truth), decided)
+            pairs = None if heard is None else heard[batch.group]
+            opinion = torch.sigmoid(taught.relevance)
+            soft = relevance_loss(output.relevance, opinion, batch.group, batch.groups, "point", pairs)
+            soft_truth = truth_loss(
+                output.truth, torch.sigmoid(taught.truth), decided if pairs is None else decided & pairs
+            )
             total = total + settings.distillation * (learned + settings.relevance * soft + settings.truth * soft_truth)
             parts |= {"distillation": learned.detach(), "soft relevance": soft.detach()}
         if isinstance(model, Pupil):
@@ -246,9 +261,10 @@ class ReaderTask:
         exact, overlap = self._span_scores(model, held_out("squad", self.settings.valid_paragraphs), device)
         first = self._gold_first(model, held_out("ten-passages", self.settings.valid_questions), device)
         metrics = {"em": 100 * exact, "f1": 100 * overlap, "p_1": 100 * first, "score": 100 * overlap + 20 * first}
-        if manuals := [number for number in held_out("manuals", 10_000) if self._material.spans(number)]:
-            exact, overlap = self._span_scores(model, manuals, device)
-            first = self._gold_first(model, manuals, device)
+        manuals = [number for number in held_out("manuals", 2**31) if self._material.spans(number)]
+        if manuals:
+            exact, overlap = self._span_scores(model, evenly_spread(manuals, self.settings.valid_paragraphs), device)
+            first = self._gold_first(model, evenly_spread(manuals, self.settings.valid_questions), device)
             metrics |= {"manuals em": 100 * exact, "manuals f1": 100 * overlap, "manuals p_1": 100 * first}
         return {**metrics, **self._judged(model, device)}
 
@@ -382,7 +398,15 @@ class ReaderTask:
             groups=len(questions),
             length=min(-(-longest // _ALIGNED) * _ALIGNED, self.settings.max_tokens),
             truth=self._truths(example, relevant),
+            taught=self._taught(plan.example[plan.until[questions]]),
         )
+
+    def _taught(self, example: Numbers) -> Tensor | None:
+        """Of which questions the teacher is asked."""
+        if not self.settings.taught:
+            return None
+        wanted = [SOURCES.index(source) for source in self.settings.taught]
+        return torch.from_numpy(numpy.isin(self._material.column("source")[example], wanted))
 
     def _truths(self, example: Numbers, relevant: Numbers) -> Tensor | None:
         """Yes or no for pairs whose passage decides it; none in material that is older than such questions."""
