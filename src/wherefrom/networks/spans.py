@@ -42,10 +42,11 @@ class ReaderOutput(NamedTuple):
     start: Tensor  # (batch, length)
     end: Tensor  # (batch, length)
     no_answer: Tensor  # (batch,)
+    truth: Tensor  # (batch,): above 0 where the passage says yes to a question that asks for yes or no
 
 
 class ReaderNetwork(nn.Module):
-    """An encoder with four heads: relevance and no-answer from the first token, start and end from every token."""
+    """An encoder with heads: relevance, no-answer and truth from the first token, start and end from every token."""
 
     def __init__(self, settings: EncoderSettings, heads: HeadSettings | None = None) -> None:
         super().__init__()
@@ -55,8 +56,10 @@ class ReaderNetwork(nn.Module):
         self.relevance_inner = nn.Linear(settings.width, self.heads.inner)
         self.relevance = nn.Linear(self.heads.inner, 1)
         self.no_answer = nn.Linear(settings.width, 1)
+        self.truth_inner = nn.Linear(settings.width, self.heads.inner)
+        self.truth = nn.Linear(self.heads.inner, 1)
         self.span = nn.Linear(settings.width, 2)
-        for head in (self.relevance_inner, self.relevance, self.no_answer, self.span):
+        for head in (self.relevance_inner, self.relevance, self.no_answer, self.truth_inner, self.truth, self.span):
             initialise(head)
 
     def forward(self, tokens: Tensor, mask: Tensor, passage: Tensor, types: Tensor | None = None) -> ReaderOutput:
@@ -75,12 +78,14 @@ class ReaderNetwork(nn.Module):
         hidden = self.dropout(hidden)
         first = hidden[:, 0]  # (batch, width)
         relevance = self.relevance(self.dropout(torch.tanh(self.relevance_inner(first))))  # (batch, 1)
+        truth = self.truth(self.dropout(torch.tanh(self.truth_inner(first))))  # (batch, 1)
         span = self.span(hidden).float().masked_fill(~passage.bool()[:, :, None], NEVER)  # (batch, length, 2)
         return ReaderOutput(
             relevance=relevance.float().squeeze(-1),
             start=span[:, :, 0],
             end=span[:, :, 1],
             no_answer=self.no_answer(first).float().squeeze(-1),
+            truth=truth.float().squeeze(-1),
         )
 
     def keeping(self, layers: Sequence[int]) -> ReaderNetwork:
@@ -121,7 +126,13 @@ def group_normaliser(logits: Tensor, slot: Tensor | None, group: Tensor, groups:
 
 
 def span_loss(
-    output: ReaderOutput, gold_start: Tensor, gold_end: Tensor, group: Tensor, groups: int, with_no_answer: bool = True
+    output: ReaderOutput,
+    gold_start: Tensor,
+    gold_end: Tensor,
+    group: Tensor,
+    groups: int,
+    with_no_answer: bool = True,
+    counted: Tensor | None = None,
 ) -> Tensor:
     """How improbable the gold starts and ends are, with one softmax over all passages of a question.
 
@@ -131,14 +142,15 @@ def span_loss(
     over several gold positions are the marginal likelihood: one of them found is enough. A question without gold has
     the slot as its gold; without a slot it is left out. The mean over the questions that count; 0 if there are none.
 
-    gold_start, gold_end: (batch, length), true at gold positions, inside the passage. group: (batch,).
+    gold_start, gold_end: (batch, length), true at gold positions, inside the passage. group: (batch,). counted:
+    (groups,), false for questions whose answer is no span, such as yes.
     For one passage a question, `group` is `torch.arange(batch)`.
     """
     slot = no_answer_slot(output.no_answer, group, groups) if with_no_answer else None  # (groups,)
     start = _position_loss(output.start, gold_start.bool(), slot, group, groups)  # (groups,)
     end = _position_loss(output.end, gold_end.bool(), slot, group, groups)  # (groups,)
     counts = torch.ones_like(start, dtype=torch.bool) if with_no_answer else has_any(gold_start, group, groups)
-    return masked_mean((start + end) / 2, counts)
+    return masked_mean((start + end) / 2, counts if counted is None else counts & counted)
 
 
 def _position_loss(logits: Tensor, gold: Tensor, slot: Tensor | None, group: Tensor, groups: int) -> Tensor:
@@ -161,8 +173,19 @@ def masked_mean(values: Tensor, counts: Tensor) -> Tensor:
     return torch.where(counts, values, 0.0).sum() / counts.sum().clamp(min=1)
 
 
+def truth_loss(truth: Tensor, target: Tensor, decided: Tensor) -> Tensor:
+    """-[y log sigma(t) + (1 - y) log(1 - sigma(t))], the mean over the pairs that are decided so; all (batch,)."""
+    missed = functional.binary_cross_entropy_with_logits(truth, target.float().clamp(0, 1), reduction="none")
+    return masked_mean(missed, decided)
+
+
 def relevance_loss(
-    relevance: Tensor, gold: Tensor, group: Tensor, groups: int, form: Literal["point", "list"] = "point"
+    relevance: Tensor,
+    gold: Tensor,
+    group: Tensor,
+    groups: int,
+    form: Literal["point", "list"] = "point",
+    counted: Tensor | None = None,
 ) -> Tensor:
     """How badly the relevance logits tell passages that answer from those that do not.
 
@@ -171,15 +194,16 @@ def relevance_loss(
            (ListNet's top-one loss, Cao et al. 2007, with equal shares); questions without any are left out.
 
     relevance, gold, group: (batch,). Use "point" where the value itself must mean something (a judge reads it), "list"
-    where only the order counts.
+    where only the order counts. counted: (batch,), false for pairs that do not count; for "point" only.
     """
     gold = gold.float()
     if form == "point":
-        return functional.binary_cross_entropy_with_logits(relevance, gold)
+        missed = functional.binary_cross_entropy_with_logits(relevance, gold, reduction="none")
+        return missed.mean() if counted is None else masked_mean(missed, counted)
     normaliser = group_log_sum_exp(relevance, group, groups)  # (groups,)
     relevant = gold.new_zeros(groups).index_add(0, group, gold)  # (groups,): |R|
-    missed = gold * (normaliser[group] - relevance)  # (batch,)
-    summed = missed.new_zeros(groups).index_add(0, group, missed)  # (groups,)
+    misses = gold * (normaliser[group] - relevance)  # (batch,)
+    summed = misses.new_zeros(groups).index_add(0, group, misses)  # (groups,)
     return masked_mean(summed / relevant.clamp(min=1), relevant > 0)
 
 

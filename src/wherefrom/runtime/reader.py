@@ -21,18 +21,26 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 _REMEMBERED = 1024  # pairs, about 4 kB each; always at least those of the last call, which the next stages need
-MOST_TITLE = 24
+MOST_TITLE = 32  # tokens of a passage's headings
 _LEAST_PASSAGE = 32  # tokens that a window leaves for the passage, whatever the question's length
 
 _Key = tuple[str, str, str]  # question, title, text
+
+
+def heading(passage: Passage) -> str:
+    """What stands above a passage: the title of its document, and of its section where that says more."""
+    if not passage.section or passage.section in passage.title:
+        return passage.title
+    return f"{passage.title}: {passage.section}" if passage.title else passage.section
 
 
 @dataclass(frozen=True, slots=True)
 class PassageReading:
     """What the network says of one question and one passage.
 
-    `spans[t]` are the characters of the passage's token t; `start` and `end` its logits. `relevance` and `no_answer`
-    are those of the most relevant window.
+    `spans[t]` are the characters of the passage's token t; `start` and `end` its logits. `relevance`, `no_answer` and
+    `truth` are those of the most relevant window. `truth` is above 0 where the passage says yes; None in a network
+    that was not trained for yes and no.
     """
 
     relevance: float
@@ -40,6 +48,7 @@ class PassageReading:
     spans: NDArray[numpy.int32]  # (tokens, 2)
     start: NDArray[numpy.float32]
     end: NDArray[numpy.float32]
+    truth: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,7 @@ class ReaderSession:
     def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[PassageReading]]:
         """For every question a reading of each of its passages, in their order."""
         keys = [
-            [(question, passage.title, passage.text) for passage in question_passages]
+            [(question, heading(passage), passage.text) for passage in question_passages]
             for question, question_passages in zip(questions, passages, strict=True)
         ]
         wanted = dict.fromkeys(key for row in keys for key in row)
@@ -110,6 +119,7 @@ class ReaderSession:
         end = [numpy.full(len(spans), -numpy.inf, numpy.float32) for spans in offsets]
         relevance = numpy.full(len(pairs), -numpy.inf, numpy.float32)
         no_answer = numpy.zeros(len(pairs), numpy.float32)
+        truth: list[float | None] = [None] * len(pairs)
         batches = _batches(windows, self.batch_tokens)
         for batch, outputs in zip(batches, self._pool().map(self._run, batches), strict=True):
             for row, window in enumerate(batch):
@@ -120,6 +130,7 @@ class ReaderSession:
                 if outputs["relevance"][row] > relevance[window.pair]:
                     relevance[window.pair] = outputs["relevance"][row]
                     no_answer[window.pair] = outputs["no_answer"][row]
+                    truth[window.pair] = float(outputs["truth"][row]) if "truth" in outputs else None
         return [
             PassageReading(
                 float(relevance[number]),
@@ -129,6 +140,7 @@ class ReaderSession:
                 ),  # pairs of Python numbers would take twenty times as much
                 start[number],
                 end[number],
+                truth[number],
             )
             for number, spans in enumerate(offsets)
         ]

@@ -90,10 +90,16 @@ def save_weights(path: Path, model: nn.Module, about: Mapping[str, Any]) -> None
     _save(path, unique_state(model), about)
 
 
-def load_weights(model: nn.Module, path: Path, without: tuple[str, ...] = ()) -> None:
-    """Put saved weights into a model of the same shape; tensors `without` whose prefixes it does, are left out."""
+def load_weights(model: nn.Module, path: Path, without: tuple[str, ...] = (), lacking: tuple[str, ...] = ()) -> None:
+    """Put saved weights into a model of the same shape.
+
+    Tensors whose names begin with one of `without` are left out; parts of the model whose names begin with one of
+    `lacking` stay as they are where the file, older than they are, does not have them.
+    """
     tensors, _ = _load(path)
-    _fill(unique_state(model), {name: t for name, t in tensors.items() if not name.startswith(without)}, path)
+    state = unique_state(model)
+    wanted = {n: t for n, t in state.items() if n in tensors or not (lacking and n.startswith(lacking))}
+    _fill(wanted, {name: t for name, t in tensors.items() if not name.startswith(without)}, path)
 
 
 def saved_layers(path: Path, prefix: str = "encoder.layers.") -> int:

@@ -13,7 +13,7 @@ from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.spans import ReaderNetwork, token_map
 from wherefrom.origin import file_hash
 from wherefrom.train import pretrained
-from wherefrom.train.checkpoint import load_weights
+from wherefrom.train.checkpoint import load_weights, saved_layers
 
 STUDENT = "minilm"  # whose wordpieces all material is cut into
 TEACHER = "mpnet"  # reads the same wordpieces through its own vocabulary
@@ -55,7 +55,8 @@ class Encoders:
             return None
         return token_map(pretrained.vocabulary(self.of(STUDENT)), pretrained.vocabulary(self.of(name)))
 
-    def teacher(self, weights: Path) -> Teacher:
-        network = ReaderNetwork(self.settings(TEACHER))
-        load_weights(network, weights)
-        return Teacher(network.requires_grad_(False).eval(), self.tokens(TEACHER), file_hash(weights))
+    def teacher(self, weights: Path, name: str = TEACHER) -> Teacher:
+        """A trained reader over the encoder of this name, as deep as its weights; one without yes and no may teach."""
+        network = ReaderNetwork(replace(self.settings(name), layers=saved_layers(weights)))
+        load_weights(network, weights, lacking=("truth",))
+        return Teacher(network.requires_grad_(False).eval(), self.tokens(name), file_hash(weights))

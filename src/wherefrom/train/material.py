@@ -37,8 +37,23 @@ __all__ = [
 ]
 
 Numbers = NDArray[Any]
-SOURCES = ("squad", "ten-passages", "quoref", "nq", "wikiqa", "asked")
-"""Where examples come from, by their number in the column `source`. A network asked the last; see `train asker`."""
+SOURCES = (
+    "squad",
+    "ten-passages",
+    "quoref",
+    "nq",
+    "wikiqa",
+    "asked",  # by a network; see `train asker`
+    "near-miss",  # changed so that the passage no longer answers
+    "subjqa",
+    "people",  # questions that people could not answer from a text, and some that they could
+    "reading",  # short answers in posts, papers, encyclopedias
+    "boolq",
+    "entailment",  # statements that a text makes true, makes false, or leaves open
+    "typed",  # questions with slips of the keyboard, or words alone
+    "manuals",  # questions of ours over manuals, READMEs and private papers
+)
+"""Where examples come from, by their number in the column `source`."""
 MOST_PASSAGE_TOKENS = 480  # of a passage in the reader's material; a longer one is cut around its answer
 
 _TEXTS = ("question", "title", "passage")
@@ -82,6 +97,8 @@ class Pairs:
     relevant: Tensor  # (pairs,)
     groups: int
     length: int  # tokens of the longest pair
+    truth: Tensor | None = None  # (pairs,) 1 for yes, 0 for no, -1 where neither is asked for
+    taught: Tensor | None = None  # (groups,) whether the teacher is listened to; None: always
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +115,13 @@ class Sequences:
 class Material:
     """The columns of a file of questions and passages, moved to the device that asks for them."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *beside: Path) -> None:
+        """`beside` are further files of the same tokens, whose examples come behind."""
         self.path = path
+        self.paths = (path, *beside)
         self._here = load_file(path)
+        for file in beside:
+            self._here = _joined(self._here, load_file(file))
         self._there: dict[str, Tensor] = {}
         self._device = torch.device("cpu")
 
@@ -148,6 +169,27 @@ class Material:
         until = self.column("others_until")
         passages: list[int] = self.column("others")[until[number] : until[number + 1]].tolist()
         return passages
+
+
+def _joined(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Two materials as one: numbers of texts and places in columns of the second move up behind the first's."""
+    texts = {name: len(first[f"{name}_starts"]) - 1 for name in _TEXTS}
+    moved_up = {"question": texts["question"], "others": texts["passage"], "passage_title": texts["title"]}
+    moved_up |= {f"{name}_starts": int(first[f"{name}_starts"][-1]) for name in _TEXTS}
+    moved_up |= {name: int(first[name][-1]) for name in ("spans_until", "others_until")}
+    both: dict[str, Tensor] = {}
+    for name, column in first.items():
+        other = second[name]
+        if name == "gold":
+            other = torch.where(other >= 0, other + texts["passage"], other)
+        elif name in moved_up:
+            other = other + moved_up[name]
+        if name in ("spans", "others"):
+            column = column[: int(first[f"{name}_until"][-1])]  # a column without any has one row all the same
+        if name.endswith(("_starts", "_until")):
+            other = other[1:]  # the first is the last of the other's
+        both[name] = torch.cat([column, other.to(column.dtype)])
+    return both
 
 
 def header(path: Path) -> dict[str, Any]:

