@@ -15,6 +15,10 @@ STYLES: tuple[Style, ...] = get_args(Style)
 
 WordSource = Literal["passage", "question", "vocabulary"]
 
+# The steps at which a right answer can be lost, in order; "extraction": it never came into the library.
+LosingStage = Literal["extraction", "retrieval", "ranking", "reading", "judging", "writing"]
+LOSING_STAGES: tuple[LosingStage, ...] = get_args(LosingStage)
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -135,6 +139,33 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class StageReason:
+    """What one stage did with a question, for people."""
+
+    stage: str  # retrieve, rank, read, judge or write
+    summary: str
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Where an answer that was expected was lost; `stage` is None where it was not."""
+
+    expected: str
+    stage: LosingStage | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """Why a question was answered as it was, or declined."""
+
+    steps: tuple[StageReason, ...]
+    closing: str  # the outcome, its reason and what to try, in one line
+    lost: Loss | None = None  # where an expected answer was named
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """One question's whole trip; the command line, the server and the scorer all read it."""
 
@@ -144,6 +175,7 @@ class Trace:
     answer: Answer | None = None
     summary: Summary | None = None
     timings: Mapping[str, float] = field(default_factory=dict)  # seconds, by stage name
+    why: Reasons | None = None  # where it was wanted
 
 
 def joined(words: tuple[Word, ...]) -> str:

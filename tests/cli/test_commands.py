@@ -81,7 +81,7 @@ class TestAsk:
 
     def test_prints_the_trace_as_json(self, filled: Run) -> None:
         trace = json.loads(filled("ask", "--json", "Who serviced the boiler?").stdout)
-        assert set(trace) == {"question", "hits", "candidates", "answer", "summary", "timings"}
+        assert set(trace) == {"question", "hits", "candidates", "answer", "summary", "timings", "why"}
         answer = trace["answer"]
         assert answer["text"] == "Marta"
         assert 0.5 <= answer["chance"] <= 1.0
@@ -119,6 +119,28 @@ class TestAsk:
         done = filled("ask", "--json", "--", question)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["answer"]["style"] == "short"
+
+    def test_why_tells_each_step_and_what_to_try(self, filled: Run) -> None:
+        lines = filled("ask", "--why", "--min-chance", "1", "Who serviced the boiler?").stdout.splitlines()
+        assert [line.split()[0] for line in lines if line[:1].isalpha()][2:-1] == [
+            "retrieve",
+            "rank",
+            "read",
+            "judge",
+            "write",
+        ]
+        assert lines[-1].startswith("declined: the best answer's chance 0.")
+        assert 'for "Marta"' in lines[-1]
+
+    def test_the_step_that_lost_an_expected_answer_is_named(self, filled: Run) -> None:
+        question = "Who serviced the boiler?"
+        assert (
+            filled("ask", "--expect", "Zoltan", question)
+            .stdout.splitlines()[-1]
+            .startswith('expected "Zoltan": lost in extraction; it is not in the library')
+        )
+        trace = json.loads(filled("ask", "--json", "--min-chance", "1", "--expect", "Marta", question).stdout)
+        assert trace["why"]["lost"]["stage"] == "judging"
 
     def test_words_of_a_question_need_no_quotes(self, filled: Run) -> None:
         assert "Marta" in filled("ask", "who", "serviced", "the", "boiler").stdout

@@ -47,6 +47,16 @@ class TestAskForTheTraceAlone:
             "rests_on": [],
         }
 
+    def test_reasons_where_they_are_wanted(self, client: TestClient) -> None:
+        assert client.post("/ask", json={**BODY, "stream": False}).json()["why"] is None
+        reasons = client.post("/ask", json={**BODY, "stream": False, "why": True, "min_chance": 1.0}).json()["why"]
+        assert [step["stage"] for step in reasons["steps"]] == ["retrieve", "rank", "read", "judge", "write"]
+        assert reasons["closing"].startswith("declined: ")
+        assert "is below 1.00" in reasons["closing"]
+        body = {**BODY, "expect": "Zoltan"}
+        assert client.post("/ask", json={**body, "stream": False}).json()["why"]["lost"]["stage"] == "extraction"
+        assert events_of(client.post("/ask", json=body).text)[-1][1]["why"]["lost"]["stage"] == "extraction"
+
 
 class TestAskForEvents:
     def test_hits_candidates_chance_words_and_then_the_trace(self, client: TestClient) -> None:

@@ -48,6 +48,10 @@ class AskRequest(SearchRequest):
     min_chance: float | None = Field(
         None, ge=0.0, le=1.0, allow_inf_nan=False, description="Decline below it; the setting judge.min_chance if null."
     )
+    why: bool = Field(False, description="Also tell what each step did, and what to try: the trace's `why`.")
+    expect: _Text | None = Field(
+        None, description="An answer that should be given: `why.lost` tells at which step it was lost. Implies `why`."
+    )
     stream: bool = Field(True, description="Events as they come; false: the finished trace alone.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,11 +16,12 @@ from typing import Any, TypeVar
 
 from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
 from wherefrom.store import schema
-from wherefrom.text import Span, sections
+from wherefrom.text import Span, normalized, sections
 from wherefrom.types import Document, Passage
 
 Split = Callable[[str], list[Span]]
 
+_NO_MARKS = re.compile(r"[!-/:-@\[-`{-~]")  # what normal forms leave out
 _MOST_BLOBS = 20_000  # opened on one connection: CPython keeps a note of each, 90 bytes, until it is closed
 
 
@@ -247,6 +249,18 @@ class SQLiteStore:
             )
             for key, start, end, section in spans:
                 yield key, _heading(title, section), text[start:end]
+
+    def holds(self, text: str) -> bool:
+        """Whether any passage holds these words in a row, whatever their case and punctuation. Reads everything."""
+        wanted = normalized(text)
+        if not wanted:
+            return bool(text.strip()) and any(text.strip() in inside for _, _, inside in self.live_passages())
+        longest = max(wanted.split(), key=len)  # tells most passages apart without looking at them closely
+        return any(
+            f" {wanted} " in f" {normalized(inside)} "
+            for _, _, inside in self.live_passages()
+            if longest in _NO_MARKS.sub("", inside.casefold())
+        )
 
     # What people said of answers, as JSON.
 
