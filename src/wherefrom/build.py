@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from wherefrom.config import Settings
 from wherefrom.errors import LibraryMissing
+from wherefrom.features.language import out_of_reach
 from wherefrom.pipeline import Pipeline
 from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Writer
 from wherefrom.types import Hit, Question
@@ -36,6 +37,7 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
         judge=_JUDGES[settings.judge.kind](settings, networks),
         writer=writer,
         min_chance=settings.judge.min_chance,
+        out_of_reach=out_of_reach if settings.judge.english_only and settings.index.language == "english" else None,
     )
     return replace(stages, weights=networks.used + reranker_weights + yes_no_weights)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wherefrom.stages import Judge, OnWords, Ranker, Reader, Reranker, Retriever, Writer
 from wherefrom.types import Answer, Hit, Question, Style, Trace
+
+OutOfReach = Callable[[str], str]  # from a question's text to a reason, empty for most
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Pipeline:
     writer: Writer
     min_chance: float
     weights: tuple[Path, ...] = ()  # folders of the networks that the stages run
+    out_of_reach: OutOfReach | None = None  # why a question cannot be answered; None: all are tried
 
     def search_many(self, questions: Sequence[Question]) -> list[Trace]:
         """Find and rank passages; no answers."""
@@ -80,8 +83,9 @@ class Pipeline:
         ]
 
     def read_many(self, traces: Sequence[Trace]) -> list[Trace]:
-        """Candidate answers out of the hits, re-ranked where there is a re-ranker."""
-        questions, hits = _questions_and_hits(traces)
+        """Candidate answers out of the hits, re-ranked where there is a re-ranker; none for what is out of reach."""
+        questions = [trace.question for trace in traces]
+        hits = [() if self._reason(trace) else trace.hits for trace in traces]
         clock = _Clock(len(traces))
         with clock("read"):
             candidates = self.reader.read(questions, hits)
@@ -98,9 +102,14 @@ class Pipeline:
         clock = _Clock(len(traces))
         with clock("judge"):
             chances = self.judge.judge(*_questions_and_hits(traces), [trace.candidates for trace in traces])
+        reasons = [self._reason(trace) for trace in traces]
         return [
-            replace(trace, answer=Answer(None, style, chance), timings={**trace.timings, **clock.timings})
-            for trace, chance in zip(traces, chances, strict=True)
+            replace(
+                trace,
+                answer=Answer(None, style, 0.0 if reason else chance, reason=reason),
+                timings={**trace.timings, **clock.timings},
+            )
+            for trace, chance, reason in zip(traces, chances, reasons, strict=True)
         ]
 
     def write_many(
@@ -109,7 +118,8 @@ class Pipeline:
         """Decline where the chance is too small, write the other answers; `on_words` gets the words as they come."""
         needed = self.min_chance if min_chance is None else min_chance
         chances = [trace.answer.chance if trace.answer else 0.0 for trace in traces]
-        places = [place for place, chance in enumerate(chances) if chance >= needed]
+        reasons = [self._reason(trace) for trace in traces]
+        places = [place for place, chance in enumerate(chances) if chance >= needed and not reasons[place]]
         answerable = [traces[place] for place in places]
         clock = _Clock(len(traces))
         with clock("write"):
@@ -124,11 +134,14 @@ class Pipeline:
         return [
             replace(
                 trace,
-                answer=answers.get(place, Answer(None, style, chances[place])),
+                answer=answers.get(place, Answer(None, style, chances[place], reason=reasons[place])),
                 timings={**trace.timings, **clock.timings},
             )
             for place, trace in enumerate(traces)
         ]
+
+    def _reason(self, trace: Trace) -> str:
+        return self.out_of_reach(trace.question.text) if self.out_of_reach else ""
 
 
 def _questions_and_hits(traces: Sequence[Trace]) -> tuple[list[Question], list[tuple[Hit, ...]]]:

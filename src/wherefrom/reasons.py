@@ -123,6 +123,8 @@ def _read(candidates: Sequence[Candidate]) -> StageReason:
 def _judged(trace: Trace, min_chance: float, stems: Stems) -> StageReason:
     if trace.answer is None:
         return StageReason("judge", "not judged")
+    if trace.answer.reason:
+        return StageReason("judge", f"not judged; {trace.answer.reason}")
     enough = "enough" if trace.answer.chance >= min_chance else "too little"
     summary = f"chance {trace.answer.chance:.2f}, {min_chance:.2f} needed: {enough}"
     return StageReason("judge", summary, tuple(_signals(trace, stems)))
@@ -187,6 +189,8 @@ def _closing(trace: Trace, min_chance: float) -> str:
         return "searched: no answer was wanted"
     if answer.text is not None:
         return f"answered: the chance {answer.chance:.2f} reaches the {min_chance:.2f} that is needed"
+    if answer.reason:
+        return f"declined: {answer.reason}; ask in English, or with --set judge.english_only=false"
     if not trace.hits:
         return "declined: no passage shares a word with the question; try other words, or add documents"
     if not trace.candidates:

@@ -104,7 +104,8 @@ class Answer:
 
     `chance` is the probability that the library answers the question. `evidence` holds the passages that
     the words point to, so that an answer can be checked without the library at hand. `rests_on` is the quotation that
-    a bare "Yes" or "No", which stands in no passage, was decided by.
+    a bare "Yes" or "No", which stands in no passage, was decided by. `reason` says why there is no answer whatever the
+    library holds: the question is in a language that is not read.
     """
 
     text: str | None
@@ -113,6 +114,7 @@ class Answer:
     words: tuple[Word, ...] = ()
     evidence: tuple[Passage, ...] = ()
     rests_on: tuple[Word, ...] = ()
+    reason: str = ""
 
     @property
     def declined(self) -> bool:

@@ -142,6 +142,20 @@ class TestAsk:
         trace = json.loads(filled("ask", "--json", "--min-chance", "1", "--expect", "Marta", question).stdout)
         assert trace["why"]["lost"]["stage"] == "judging"
 
+    def test_a_question_in_another_language_is_out_of_reach(self, filled: Run) -> None:
+        question = "Wer hat den Kessel gewartet?"
+        done = filled("ask", "--min-chance", "0", question)
+        assert done.returncode == 0
+        assert done.stdout == (
+            "I can't answer that: out of reach: questions in German are not supported (English only).\n"
+        )
+        trace = json.loads(filled("ask", "--json", "--min-chance", "0", question).stdout)
+        assert (trace["answer"]["text"], trace["answer"]["chance"], trace["candidates"]) == (None, 0.0, [])
+        assert trace["answer"]["reason"].startswith("out of reach: questions in German")
+        assert "out of reach" in filled("ask", "--why", question).stdout.splitlines()[-1]
+        tried = filled("ask", "--json", "--set", "judge.english_only=false", question)
+        assert json.loads(tried.stdout)["answer"]["reason"] == ""
+
     def test_words_of_a_question_need_no_quotes(self, filled: Run) -> None:
         assert "Marta" in filled("ask", "who", "serviced", "the", "boiler").stdout
 
@@ -214,6 +228,22 @@ class TestIngest:
         assert "2 added, 0 replaced, 0 unchanged, 3 not read" in done.stdout
         report = json.loads(run("ingest", "--json", str(notes)).stdout)
         assert len(report["failures"]) == 2
+
+    def test_a_document_in_another_language_is_taken_with_a_warning(self, run: Run, tmp_path: Path) -> None:
+        (tmp_path / "kessel.txt").write_text(
+            "Der Kessel wurde im Mai von Marta gewartet. Er steht im Keller neben der Treppe, und der Schlüssel liegt "
+            "auf dem Regal. Wenn das Wasser nicht warm wird, muss man ihn neu starten."
+        )
+        done = run("ingest", str(tmp_path / "kessel.txt"))
+        assert done.returncode == 0
+        assert "kessel.txt: it seems to be in German, which cannot be asked about (English only)" in done.stderr
+        assert "1 added" in done.stdout
+        (tmp_path / "kessel.txt").write_text(
+            "Der Kessel ist neu und er steht nicht mehr im Keller, wie man mit Blick "
+            "auf den Plan sieht, sondern auf dem Dach, und das Wasser wird nun auch im Winter sehr warm."
+        )
+        quiet = run("ingest", "--set", "ingest.warn_language=false", str(tmp_path / "kessel.txt"))
+        assert "German" not in quiet.stderr
 
     def test_a_file_that_is_too_large_is_named_with_the_setting(self, run: Run, notes: Path) -> None:
         (notes / "large.txt").write_text("word " * 50_000)

@@ -120,6 +120,9 @@ class _Typed:
 def _print_answer(trace: Trace, typed: str) -> None:
     answer = trace.answer
     assert answer is not None
+    if answer.reason:
+        click.echo(strong("I can't answer that:") + f" {answer.reason}.")
+        return
     if answer.text is None:
         click.echo(
             strong("I don't know.") + f" Nothing in the library seems to answer this (chance {answer.chance:.2f})."

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
+from wherefrom.features.language import foreign_document
 from wherefrom.ingest.formats import kind_of, read
 from wherefrom.ingest.outcome import IngestFailure, Record
 from wherefrom.ingest.walk import InputFile, walk
@@ -46,6 +47,7 @@ class IngestReport:
     documents: int  # in the library now
     passages: int
     seconds: float
+    warnings: tuple[IngestFailure, ...] = ()  # what was read, and may still not be of use
 
 
 @dataclass
@@ -56,6 +58,7 @@ class _Tally:
     ignored: list[str] = field(default_factory=list)
     taken_over: list[str] = field(default_factory=list)
     failures: list[IngestFailure] = field(default_factory=list)
+    warnings: list[IngestFailure] = field(default_factory=list)
 
 
 def ingest(
@@ -118,6 +121,7 @@ def _ingested(
         documents=documents,
         passages=passages,
         seconds=time.perf_counter() - begun,
+        warnings=tuple(tally.warnings),
     )
 
 
@@ -223,10 +227,21 @@ class _Run:
             self.tally.replaced += 1
             if known[0] != source:
                 self.tally.taken_over.append(id)
+        self._warn(file, record)
         self._batch.append(document)
         self._batch_size += len(document.text)
         if self._full():
             self._write()
+
+    def _warn(self, file: InputFile, record: Record) -> None:
+        """Complain about a document in another language than the one that questions are asked in."""
+        english = self.folder.settings.index.language == "english"
+        language = foreign_document(record.text) if english and self._settings.warn_language else None
+        if language is not None:
+            name = f"{file.path}:{record.place}" if record.place else str(file.path)
+            self.tally.warnings.append(
+                IngestFailure(name, f"it seems to be in {language}, which cannot be asked about (English only)")
+            )
 
     def _id(self, file: InputFile, source: str, record: Record) -> str:
         """The record's own id; or the file's name, told apart from an equally named file elsewhere."""

@@ -141,8 +141,8 @@ class JobOut(BaseModel):
         "or waiting, with the reason, while another process writes."
     )
     result: dict[str, Any] | None = Field(
-        description="When it is done: added, replaced, unchanged, removed, failures (name, reason), documents, "
-        "passages, seconds; of a removal: removed."
+        description="When it is done: added, replaced, unchanged, removed, failures and warnings (name, reason), "
+        "documents, passages, seconds; of a removal: removed."
     )
     reason: str | None = Field(description="Why it failed or was cancelled.")
     created: str
