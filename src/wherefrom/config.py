@@ -114,6 +114,7 @@ class RerankSettings:
 
     kind: Literal["auto", "none", "vote", "rankqa"] = "auto"  # same answers add up (auto: of read.kind=span); a network
     candidates: int = 40  # rankqa: read in place of read.candidates; the source has 40
+    newest: bool = True  # of versions of one text the newest is believed, and what other sources say is told
     weights: str = "rankqa"  # of the re-ranker: a shipped name, or a folder; they belong to one reader
 
     def __post_init__(self) -> None:

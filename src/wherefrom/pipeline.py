@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wherefrom.stages import Judge, OnWords, Ranker, Reader, Reranker, Retriever, Writer
+from wherefrom.stages import Judge, OnWords, Ranker, Reader, Reranker, Retriever, Sources, Writer
 from wherefrom.types import Answer, Hit, Question, Style, Trace
 
 OutOfReach = Callable[[str], str]  # from a question's text to a reason, empty for most
@@ -26,6 +26,7 @@ class Pipeline:
     writer: Writer
     min_chance: float
     weights: tuple[Path, ...] = ()  # folders of the networks that the stages run
+    sources: Sources | None = None  # weighs versions of one text against each other; None: documents stand alone
     out_of_reach: OutOfReach | None = None  # why a question cannot be answered; None: all are tried
 
     def search_many(self, questions: Sequence[Question]) -> list[Trace]:
@@ -92,6 +93,8 @@ class Pipeline:
         if self.reranker:
             with clock("rerank"):
                 candidates = self.reranker.rerank(questions, candidates)
+        if self.sources:
+            candidates = [self.sources.newest_first(each) for each in candidates]
         return [
             replace(trace, candidates=tuple(read), timings={**trace.timings, **clock.timings})
             for trace, read in zip(traces, candidates, strict=True)
@@ -130,7 +133,7 @@ class Pipeline:
                 style,
                 None if on_words is None else lambda number, words: on_words(places[number], words),
             )
-        answers = dict(zip(places, written, strict=True))
+        answers = {place: self._compared(answer, traces[place]) for place, answer in zip(places, written, strict=True)}
         return [
             replace(
                 trace,
@@ -139,6 +142,12 @@ class Pipeline:
             )
             for place, trace in enumerate(traces)
         ]
+
+    def _compared(self, answer: Answer, trace: Trace) -> Answer:
+        """The answer, with what other sources say instead; a Yes or No and a whole passage are not compared."""
+        if self.sources is None or answer.text is None or answer.rests_on or answer.style == "passage":
+            return answer
+        return replace(answer, disagrees=self.sources.disagreements(trace.hits, trace.candidates))
 
     def _reason(self, trace: Trace) -> str:
         return self.out_of_reach(trace.question.text) if self.out_of_reach else ""

@@ -28,6 +28,7 @@ class Document:
     text: str
     title: str = ""
     source: str = ""  # the file it was read from
+    date: str = ""  # of this version, as 2024-05-31 or with a time behind it; "" where none is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +100,25 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class Disagreement:
+    """What another source says instead: `passage.text[start:end] == text`."""
+
+    text: str
+    passage: Passage
+    start: int
+    end: int
+    date: str = ""  # of its document, where one is known
+    older: bool = False  # an older version of the text that the answer is from
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the person gets; `text` is None when the library does not answer the question.
 
     `chance` is the probability that the library answers the question. `evidence` holds the passages that
     the words point to, so that an answer can be checked without the library at hand. `rests_on` is the quotation that
     a bare "Yes" or "No", which stands in no passage, was decided by. `reason` says why there is no answer whatever the
-    library holds: the question is in a language that is not read.
+    library holds: the question is in a language that is not read. `disagrees` is what other sources say instead.
     """
 
     text: str | None
@@ -115,6 +128,7 @@ class Answer:
     evidence: tuple[Passage, ...] = ()
     rests_on: tuple[Word, ...] = ()
     reason: str = ""
+    disagrees: tuple[Disagreement, ...] = ()
 
     @property
     def declined(self) -> bool:

@@ -156,6 +156,15 @@ class TestAsk:
         tried = filled("ask", "--json", "--set", "judge.english_only=false", question)
         assert json.loads(tried.stdout)["answer"]["reason"] == ""
 
+    def test_another_source_that_says_otherwise_is_told(self, filled: Run, tmp_path: Path) -> None:
+        for version, name in (("1.0", "Marta"), ("2.0", "Ines")):
+            text = f"# Pump manual {version}\n\nThe pump in the cellar was last painted by {name}, who has the key.\n"
+            (tmp_path / f"pump-{version}.md").write_text(text)
+        filled("ingest", *(str(file) for file in sorted(tmp_path.glob("pump-*.md"))))
+        lines = filled("ask", "Who painted the pump?").stdout.splitlines()
+        assert lines[0] == "Ines"
+        assert lines[-1].startswith("another source says Marta: Pump manual 1.0 (pump-1.0.md), an older version, 20")
+
     def test_words_of_a_question_need_no_quotes(self, filled: Run) -> None:
         assert "Marta" in filled("ask", "who", "serviced", "the", "boiler").stdout
 

@@ -46,6 +46,7 @@ class TestAskForTheTraceAlone:
             "evidence": [],
             "rests_on": [],
             "reason": "",
+            "disagrees": [],
         }
 
     def test_a_question_in_another_language_is_out_of_reach(self, client: TestClient) -> None:

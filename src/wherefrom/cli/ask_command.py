@@ -142,6 +142,11 @@ def _print_answer(trace: Trace, typed: str) -> None:
         click.echo()
         click.echo(f"from {_named(passage)}, characters {passage.start + start} to {passage.start + end}:")
         click.echo("  " + _shown(passage.text, copied).replace("\n", "\n  "))
+    for other in answer.disagrees:
+        age = ", an older version" if other.older else ""
+        dated = f", {other.date[:10]}" if other.date else ""
+        click.echo()
+        click.echo(f"another source says {strong(' '.join(other.text.split()))}: {_named(other.passage)}{age}{dated}")
 
 
 def _print_reasons(reasons: Reasons) -> None:

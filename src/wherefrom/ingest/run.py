@@ -197,6 +197,7 @@ class _Run:
         # What has been sent replaces what has its name, even if the very same was sent before that.
         if not file.sent and self.folder.store.file_hash(source) == digest:
             self.tally.unchanged += 1
+            self._date(source, _changed(file.path))
             return
         failures = len(self.tally.failures)
         for outcome in read(file.path, self._settings, reached):
@@ -216,10 +217,12 @@ class _Run:
             self.tally.failures.append(IngestFailure(name, f"the id '{id}' was used before {where}; ids must differ"))
             return
         self._ids[id] = source
-        document = Document(id, record.text, record.title, source)
+        document = Document(id, record.text, record.title, source, record.date or _changed(file.path))
         known = self.folder.store.facts(id)
         if known and known == (source, content_hash(document)):
             self.tally.unchanged += 1
+            if self.folder.store.dates([id]).get(id, "") != document.date:
+                self.folder.store.set_dates({id: document.date})
             return
         if known is None:
             self.tally.added += 1
@@ -232,6 +235,13 @@ class _Run:
         self._batch_size += len(document.text)
         if self._full():
             self._write()
+
+    def _date(self, source: str, date: str) -> None:
+        """Give an unchanged file's documents a date, where they are of a library from before there were any."""
+        ids = self.folder.store.with_source(source)
+        known = self.folder.store.dates(ids)
+        if date and len(known) < len(ids):
+            self.folder.store.set_dates({id: date for id in ids if id not in known})
 
     def _warn(self, file: InputFile, record: Record) -> None:
         """Complain about a document in another language than the one that questions are asked in."""
@@ -284,6 +294,14 @@ def _file_hash(path: Path) -> bytes:
         raise IngestError("there is no such file") from error
     except OSError as error:
         raise IngestError(f"it cannot be opened: {error.strerror}") from error
+
+
+def _changed(path: Path) -> str:
+    """When a file was last changed, for telling old versions from new ones."""
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(path.stat().st_mtime))
+    except OSError:
+        return ""
 
 
 def _size(path: Path) -> int:

@@ -99,6 +99,10 @@ class SQLiteStore:
                     key += 1
             connection.executemany("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             connection.executemany("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?, ?)", passages)
+            connection.executemany(
+                "INSERT OR REPLACE INTO dated VALUES (?, ?)",
+                [(row[0], document.date) for row, document in zip(rows, documents, strict=True) if document.date],
+            )
             connection.execute("UPDATE meta SET value = ? WHERE name = 'next_key'", (key,))
         return Staged(
             documents=tuple(row[0] for row in rows),
@@ -158,6 +162,7 @@ class SQLiteStore:
             )
             connection.execute("DELETE FROM passage WHERE key >= ? AND key < ?", (first, first + passages))
             connection.execute("DELETE FROM document WHERE key = ?", (number,))
+            connection.execute("DELETE FROM dated WHERE document = ?", (number,))
         return len(rows)
 
     # Reading.
@@ -165,7 +170,11 @@ class SQLiteStore:
     def document(self, id: str) -> Document | None:
         row = (
             self._connection()
-            .execute("SELECT id, text, title, source FROM document WHERE live AND id = ?", (id,))
+            .execute(
+                "SELECT id, text, title, source, ifnull(date, '') FROM document LEFT JOIN dated ON document = key "
+                "WHERE live AND id = ?",
+                (id,),
+            )
             .fetchone()
         )
         return Document(*row) if row else None
@@ -217,6 +226,25 @@ class SQLiteStore:
             (after, -1 if limit is None else limit),
         ):
             yield DocumentFacts(*row)
+
+    def dates(self, ids: Sequence[str]) -> dict[str, str]:
+        """When the versions of these documents are from; those of which it is not known are left out."""
+        dates: dict[str, str] = {}
+        for piece in _in_pieces(ids, 500):
+            dates |= self._connection().execute(
+                "SELECT id, date FROM document JOIN dated ON document = key "
+                f"WHERE live AND id IN ({', '.join('?' * len(piece))})",
+                piece,
+            )
+        return dates
+
+    def set_dates(self, dates: Mapping[str, str]) -> None:
+        """Note when documents that are there already are from."""
+        with self._writing() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO dated SELECT key, ? FROM document WHERE live AND id = ?",
+                [(date, id) for id, date in dates.items()],
+            )
 
     def with_source(self, source: str) -> list[str]:
         """The ids of the documents read from this file."""
