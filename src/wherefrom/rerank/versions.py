@@ -22,7 +22,7 @@ _RIVAL = 0.7  # ... and the answer of a document that is no version: at least ha
 _RELEVANT = 0.5  # ... with a passage that answers the question by itself
 _ALIKE = 0.5  # shared word triples of passages that are the same text, whatever their documents are called
 _NAMESAKES = 0.15  # ... where the names differ by a version alone
-_TOLD = 2  # other answers
+_MOST = 2  # other answers
 
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:[-_. ]?(0[1-9]|1[0-2])(?:[-_. ]?([0-2]\d|3[01]))?)?(?!\d)")
 _VERSION = re.compile(
@@ -85,7 +85,7 @@ class VersionedSources:
                 dates.get(id, ""),
                 are_versions(best.passage, other.passage) and is_newer(best.passage, other.passage, dates),
             )
-            for id, other in list(others.items())[:_TOLD]
+            for id, other in list(others.items())[:_MOST]
         )
 
     def _dated(self, candidates: Sequence[Candidate]) -> Mapping[str, str]:

@@ -41,7 +41,8 @@ export function gauge(chance, needed) {
 
 /** That the question is one that nobody here can answer, and why. */
 export function beyond(reason) {
-  return make("div", { class: "card declined" }, make("p", {}, make("b", {}, "I can't answer that."), ` It is ${reason}.`));
+  const words = make("p", {}, make("b", {}, "I can't answer that."), ` It is ${reason}.`);
+  return make("div", { class: "card declined" }, words);
 }
 
 /** That it declines, in plain words, with what was nearest; `anyway` asks again whatever the chance. */
