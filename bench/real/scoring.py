@@ -15,18 +15,18 @@ from typing import Literal
 from bench.real.questions import YES_NO, Evidence, RealQuestion
 from bench.real.visible import words
 from wherefrom.metrics.answers import token_f1
+from wherefrom.reasons import lost_at
 from wherefrom.text import normalized, sentences
-from wherefrom.types import Candidate, Hit, Trace
+from wherefrom.types import LOSING_STAGES, Candidate, Hit, LosingStage, Trace
 
 ENOUGH = 0.6  # token F1
-FIRST = 5  # ranked passages that should hold the evidence
 NONE_RIGHT = "no candidate is right"
 BY_CHANCE = "the word is right, what it rests on is not"
 WORDED_FREELY = frozenset(("how-to", "why", "list", "definition"))
 
 Outcome = Literal["right", "wrong", "wrongly declined", "rightly declined"]
-Stage = Literal["extraction", "retrieval", "ranking", "reading", "judging", "writing"]
-STAGES: tuple[Stage, ...] = ("extraction", "retrieval", "ranking", "reading", "judging", "writing")
+Stage = LosingStage
+STAGES = LOSING_STAGES
 
 _TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
 _BROKEN = 0.2  # share of a quote's words that may be missing from its document: line ends split some
@@ -144,15 +144,14 @@ def _blamed(
     if not answered and not question.asks_yes_no and is_right(text, question):
         return "judging", "what was withheld is right"
     read = [place for place, each in enumerate(trace.candidates) if _candidate_right(each, question, evidence)]
-    if read and read[0] == 0:
-        return ("writing", "") if answered else ("judging", "the first candidate is right")
-    if not _stored(question, evidence, documents):
-        return "extraction", ""
-    if rank is None:
-        return "retrieval", ""
-    if rank > FIRST:
-        return "ranking", f"at {rank}"
-    return "reading", f"candidate {read[0] + 1} is right" if read else NONE_RIGHT
+    first = read[0] if read else None
+    stage = lost_at(first, answered, lambda: _stored(question, evidence, documents), rank)
+    details = {
+        "judging": "the first candidate is right",
+        "ranking": f"at {rank}",
+        "reading": NONE_RIGHT if first is None else f"candidate {first + 1} is right",
+    }
+    return stage, details.get(stage, "")
 
 
 def _candidate_right(candidate: Candidate, question: RealQuestion, evidence: Evidence) -> bool:

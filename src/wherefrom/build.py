@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from wherefrom.config import Settings
 from wherefrom.errors import LibraryMissing
+from wherefrom.features.language import out_of_reach
 from wherefrom.pipeline import Pipeline
-from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Writer
+from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Sources, Writer
 from wherefrom.types import Hit, Question
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
         judge=_JUDGES[settings.judge.kind](settings, networks),
         writer=writer,
         min_chance=settings.judge.min_chance,
+        sources=_sources(settings, folder),
+        out_of_reach=out_of_reach if settings.judge.english_only and settings.index.language == "english" else None,
     )
     return replace(stages, weights=networks.used + reranker_weights + yes_no_weights)
 
@@ -189,6 +192,14 @@ def _rankqa_reranker(settings: Settings) -> _Reranking:
 
     weights, tagger = Weights.named(settings.rerank.weights), Weights.named(settings.runtime.tagger)
     return RankQAReranker(weights, Tagger(tagger), settings.read.kind), (weights.folder, tagger.folder)
+
+
+def _sources(settings: Settings, folder: LibraryFolder | None) -> Sources | None:
+    if folder is None or not settings.rerank.newest:
+        return None
+    from wherefrom.rerank.versions import VersionedSources
+
+    return VersionedSources(folder.store.dates)
 
 
 def _lexical_judge(settings: Settings, _networks: _Networks) -> Judge:

@@ -28,6 +28,7 @@ class IngestSettings:
     max_megabytes: float = 64.0  # one document, unpacked; a long novel is 3, and a bigger file is rarely prose
     batch_passages: int = 20_000  # written and acknowledged together; larger is faster, smaller loses less
     batch_seconds: float = 10.0  # ... or after this long, so that slow formats are acknowledged too
+    warn_language: bool = True  # name documents that are not in English: the networks read English alone
 
     def __post_init__(self) -> None:
         _positive("ingest", self, "max_megabytes", "batch_passages", "batch_seconds")
@@ -113,6 +114,7 @@ class RerankSettings:
 
     kind: Literal["auto", "none", "vote", "rankqa"] = "auto"  # same answers add up (auto: of read.kind=span); a network
     candidates: int = 40  # rankqa: read in place of read.candidates; the source has 40
+    newest: bool = True  # of versions of one text the newest is believed, and what other sources say is told
     weights: str = "rankqa"  # of the re-ranker: a shipped name, or a folder; they belong to one reader
 
     def __post_init__(self) -> None:
@@ -124,6 +126,7 @@ class JudgeSettings:
     """Judging whether the library answers the question at all."""
 
     kind: Literal["lexical", "calibrated", "masque"] = "calibrated"  # by the reader; shared words; by the writer
+    english_only: bool = True  # other languages are told to be out of reach; unless index.language is another one
     min_chance: float = 0.4  # below this the answer is "I don't know"; at 0.4 seven of eight answered were answerable
 
     def __post_init__(self) -> None:

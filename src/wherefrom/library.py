@@ -22,7 +22,7 @@ from wherefrom.retrieve.bm25 import BM25Index
 from wherefrom.stages import Index
 from wherefrom.store.library import LibraryFolder, MakeIndex, Problem
 from wherefrom.store.sqlite import DocumentFacts
-from wherefrom.types import Document, Passage, Question, Style, Trace
+from wherefrom.types import Document, Passage, Question, Reasons, Style, Trace
 
 if TYPE_CHECKING:
     from wherefrom.ingest.run import IngestProgress, IngestReport
@@ -200,6 +200,17 @@ class Library:
             )
         check_written(self.settings().write, answer.style)
         return explained_by(self.pipeline().writer, trace.question, trace.hits, trace.candidates, answer.style)
+
+    def why(self, trace: Trace, min_chance: float | None = None, expect: str | None = None) -> Reasons:
+        """Which step of this library's trace did what, and at which one the answer `expect` was lost.
+
+        `min_chance` is the one that was asked with; where it is None, that of the settings.
+        """
+        from wherefrom.reasons import why
+
+        settings = self.settings()
+        needed = settings.judge.min_chance if min_chance is None else min_chance
+        return why(trace, needed, expect, self._folder().store.holds, settings.index.language)
 
     def pipeline(self, k: int | None = None) -> Pipeline:
         """The stages over this library, for many questions at a time."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wherefrom.stages import Judge, OnWords, Ranker, Reader, Reranker, Retriever, Writer
+from wherefrom.stages import Judge, OnWords, Ranker, Reader, Reranker, Retriever, Sources, Writer
 from wherefrom.types import Answer, Hit, Question, Style, Trace
+
+OutOfReach = Callable[[str], str]  # from a question's text to a reason, empty for most
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Pipeline:
     writer: Writer
     min_chance: float
     weights: tuple[Path, ...] = ()  # folders of the networks that the stages run
+    sources: Sources | None = None  # weighs versions of one text against each other; None: documents stand alone
+    out_of_reach: OutOfReach | None = None  # why a question cannot be answered; None: all are tried
 
     def search_many(self, questions: Sequence[Question]) -> list[Trace]:
         """Find and rank passages; no answers."""
@@ -80,14 +84,17 @@ class Pipeline:
         ]
 
     def read_many(self, traces: Sequence[Trace]) -> list[Trace]:
-        """Candidate answers out of the hits, re-ranked where there is a re-ranker."""
-        questions, hits = _questions_and_hits(traces)
+        """Candidate answers out of the hits, re-ranked where there is a re-ranker; none for what is out of reach."""
+        questions = [trace.question for trace in traces]
+        hits = [() if self._reason(trace) else trace.hits for trace in traces]
         clock = _Clock(len(traces))
         with clock("read"):
             candidates = self.reader.read(questions, hits)
         if self.reranker:
             with clock("rerank"):
                 candidates = self.reranker.rerank(questions, candidates)
+        if self.sources:
+            candidates = [self.sources.newest_first(each) for each in candidates]
         return [
             replace(trace, candidates=tuple(read), timings={**trace.timings, **clock.timings})
             for trace, read in zip(traces, candidates, strict=True)
@@ -98,9 +105,14 @@ class Pipeline:
         clock = _Clock(len(traces))
         with clock("judge"):
             chances = self.judge.judge(*_questions_and_hits(traces), [trace.candidates for trace in traces])
+        reasons = [self._reason(trace) for trace in traces]
         return [
-            replace(trace, answer=Answer(None, style, chance), timings={**trace.timings, **clock.timings})
-            for trace, chance in zip(traces, chances, strict=True)
+            replace(
+                trace,
+                answer=Answer(None, style, 0.0 if reason else chance, reason=reason),
+                timings={**trace.timings, **clock.timings},
+            )
+            for trace, chance, reason in zip(traces, chances, reasons, strict=True)
         ]
 
     def write_many(
@@ -109,7 +121,8 @@ class Pipeline:
         """Decline where the chance is too small, write the other answers; `on_words` gets the words as they come."""
         needed = self.min_chance if min_chance is None else min_chance
         chances = [trace.answer.chance if trace.answer else 0.0 for trace in traces]
-        places = [place for place, chance in enumerate(chances) if chance >= needed]
+        reasons = [self._reason(trace) for trace in traces]
+        places = [place for place, chance in enumerate(chances) if chance >= needed and not reasons[place]]
         answerable = [traces[place] for place in places]
         clock = _Clock(len(traces))
         with clock("write"):
@@ -120,15 +133,24 @@ class Pipeline:
                 style,
                 None if on_words is None else lambda number, words: on_words(places[number], words),
             )
-        answers = dict(zip(places, written, strict=True))
+        answers = {place: self._compared(answer, traces[place]) for place, answer in zip(places, written, strict=True)}
         return [
             replace(
                 trace,
-                answer=answers.get(place, Answer(None, style, chances[place])),
+                answer=answers.get(place, Answer(None, style, chances[place], reason=reasons[place])),
                 timings={**trace.timings, **clock.timings},
             )
             for place, trace in enumerate(traces)
         ]
+
+    def _compared(self, answer: Answer, trace: Trace) -> Answer:
+        """The answer, with what other sources say instead; a Yes or No and a whole passage are not compared."""
+        if self.sources is None or answer.text is None or answer.rests_on or answer.style == "passage":
+            return answer
+        return replace(answer, disagrees=self.sources.disagreements(trace.hits, trace.candidates))
+
+    def _reason(self, trace: Trace) -> str:
+        return self.out_of_reach(trace.question.text) if self.out_of_reach else ""
 
 
 def _questions_and_hits(traces: Sequence[Trace]) -> tuple[list[Question], list[tuple[Hit, ...]]]:

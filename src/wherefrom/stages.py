@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from wherefrom.types import Answer, Candidate, Document, Hit, Passage, Question, Style, Summary, Word
+from wherefrom.types import Answer, Candidate, Disagreement, Document, Hit, Passage, Question, Style, Summary, Word
 
 
 class Store(Protocol):
@@ -87,6 +87,18 @@ class Reranker(Protocol):
     def rerank(
         self, questions: Sequence[Question], candidates: Sequence[Sequence[Candidate]]
     ) -> list[list[Candidate]]: ...
+
+
+class Sources(Protocol):
+    """Weighs documents against each other, where the candidates of one question are from several."""
+
+    def newest_first(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The same candidates; of versions of one text the newest's first."""
+        ...
+
+    def disagreements(self, hits: Sequence[Hit], candidates: Sequence[Candidate]) -> tuple[Disagreement, ...]:
+        """What other documents say instead of the first candidate."""
+        ...
 
 
 class Judge(Protocol):

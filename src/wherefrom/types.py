@@ -15,6 +15,10 @@ STYLES: tuple[Style, ...] = get_args(Style)
 
 WordSource = Literal["passage", "question", "vocabulary"]
 
+# The steps at which a right answer can be lost, in order; "extraction": it never came into the library.
+LosingStage = Literal["extraction", "retrieval", "ranking", "reading", "judging", "writing"]
+LOSING_STAGES: tuple[LosingStage, ...] = get_args(LosingStage)
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -24,6 +28,7 @@ class Document:
     text: str
     title: str = ""
     source: str = ""  # the file it was read from
+    date: str = ""  # of this version, as 2024-05-31 or with a time behind it; "" where none is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +100,25 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class Disagreement:
+    """What another source says instead: `passage.text[start:end] == text`."""
+
+    text: str
+    passage: Passage
+    start: int
+    end: int
+    date: str = ""  # of its document, where one is known
+    older: bool = False  # an older version of the text that the answer is from
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the person gets; `text` is None when the library does not answer the question.
 
     `chance` is the probability that the library answers the question. `evidence` holds the passages that
     the words point to, so that an answer can be checked without the library at hand. `rests_on` is the quotation that
-    a bare "Yes" or "No", which stands in no passage, was decided by.
+    a bare "Yes" or "No", which stands in no passage, was decided by. `reason` says why there is no answer whatever the
+    library holds: the question is in a language that is not read. `disagrees` is what other sources say instead.
     """
 
     text: str | None
@@ -109,6 +127,8 @@ class Answer:
     words: tuple[Word, ...] = ()
     evidence: tuple[Passage, ...] = ()
     rests_on: tuple[Word, ...] = ()
+    reason: str = ""
+    disagrees: tuple[Disagreement, ...] = ()
 
     @property
     def declined(self) -> bool:
@@ -135,6 +155,33 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class StageReason:
+    """What one stage did with a question, for people."""
+
+    stage: str  # retrieve, rank, read, judge or write
+    summary: str
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Where an answer that was expected was lost; `stage` is None where it was not."""
+
+    expected: str
+    stage: LosingStage | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """Why a question was answered as it was, or declined."""
+
+    steps: tuple[StageReason, ...]
+    closing: str  # the outcome, its reason and what to try, in one line
+    lost: Loss | None = None  # where an expected answer was named
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """One question's whole trip; the command line, the server and the scorer all read it."""
 
@@ -144,6 +191,7 @@ class Trace:
     answer: Answer | None = None
     summary: Summary | None = None
     timings: Mapping[str, float] = field(default_factory=dict)  # seconds, by stage name
+    why: Reasons | None = None  # where it was wanted
 
 
 def joined(words: tuple[Word, ...]) -> str:

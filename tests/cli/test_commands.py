@@ -81,7 +81,7 @@ class TestAsk:
 
     def test_prints_the_trace_as_json(self, filled: Run) -> None:
         trace = json.loads(filled("ask", "--json", "Who serviced the boiler?").stdout)
-        assert set(trace) == {"question", "hits", "candidates", "answer", "summary", "timings"}
+        assert set(trace) == {"question", "hits", "candidates", "answer", "summary", "timings", "why"}
         answer = trace["answer"]
         assert answer["text"] == "Marta"
         assert 0.5 <= answer["chance"] <= 1.0
@@ -119,6 +119,51 @@ class TestAsk:
         done = filled("ask", "--json", "--", question)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["answer"]["style"] == "short"
+
+    def test_why_tells_each_step_and_what_to_try(self, filled: Run) -> None:
+        lines = filled("ask", "--why", "--min-chance", "1", "Who serviced the boiler?").stdout.splitlines()
+        assert [line.split()[0] for line in lines if line[:1].isalpha()][2:-1] == [
+            "retrieve",
+            "rank",
+            "read",
+            "judge",
+            "write",
+        ]
+        assert lines[-1].startswith("declined: the best answer's chance 0.")
+        assert 'for "Marta"' in lines[-1]
+
+    def test_the_step_that_lost_an_expected_answer_is_named(self, filled: Run) -> None:
+        question = "Who serviced the boiler?"
+        assert (
+            filled("ask", "--expect", "Zoltan", question)
+            .stdout.splitlines()[-1]
+            .startswith('expected "Zoltan": lost in extraction; it is not in the library')
+        )
+        trace = json.loads(filled("ask", "--json", "--min-chance", "1", "--expect", "Marta", question).stdout)
+        assert trace["why"]["lost"]["stage"] == "judging"
+
+    def test_a_question_in_another_language_is_out_of_reach(self, filled: Run) -> None:
+        question = "Wer hat den Kessel gewartet?"
+        done = filled("ask", "--min-chance", "0", question)
+        assert done.returncode == 0
+        assert done.stdout == (
+            "I can't answer that: out of reach: questions in German are not supported (English only).\n"
+        )
+        trace = json.loads(filled("ask", "--json", "--min-chance", "0", question).stdout)
+        assert (trace["answer"]["text"], trace["answer"]["chance"], trace["candidates"]) == (None, 0.0, [])
+        assert trace["answer"]["reason"].startswith("out of reach: questions in German")
+        assert "out of reach" in filled("ask", "--why", question).stdout.splitlines()[-1]
+        tried = filled("ask", "--json", "--set", "judge.english_only=false", question)
+        assert json.loads(tried.stdout)["answer"]["reason"] == ""
+
+    def test_another_source_that_says_otherwise_is_told(self, filled: Run, tmp_path: Path) -> None:
+        for version, name in (("1.0", "Marta"), ("2.0", "Ines")):
+            text = f"# Pump manual {version}\n\nThe pump in the cellar was last painted by {name}, who has the key.\n"
+            (tmp_path / f"pump-{version}.md").write_text(text)
+        filled("ingest", *(str(file) for file in sorted(tmp_path.glob("pump-*.md"))))
+        lines = filled("ask", "Who painted the pump?").stdout.splitlines()
+        assert lines[0] == "Ines"
+        assert lines[-1].startswith("another source says Marta: Pump manual 1.0 (pump-1.0.md), an older version, 20")
 
     def test_words_of_a_question_need_no_quotes(self, filled: Run) -> None:
         assert "Marta" in filled("ask", "who", "serviced", "the", "boiler").stdout
@@ -192,6 +237,22 @@ class TestIngest:
         assert "2 added, 0 replaced, 0 unchanged, 3 not read" in done.stdout
         report = json.loads(run("ingest", "--json", str(notes)).stdout)
         assert len(report["failures"]) == 2
+
+    def test_a_document_in_another_language_is_taken_with_a_warning(self, run: Run, tmp_path: Path) -> None:
+        (tmp_path / "kessel.txt").write_text(
+            "Der Kessel wurde im Mai von Marta gewartet. Er steht im Keller neben der Treppe, und der Schlüssel liegt "
+            "auf dem Regal. Wenn das Wasser nicht warm wird, muss man ihn neu starten."
+        )
+        done = run("ingest", str(tmp_path / "kessel.txt"))
+        assert done.returncode == 0
+        assert "kessel.txt: it seems to be in German, which cannot be asked about (English only)" in done.stderr
+        assert "1 added" in done.stdout
+        (tmp_path / "kessel.txt").write_text(
+            "Der Kessel ist neu und er steht nicht mehr im Keller, wie man mit Blick "
+            "auf den Plan sieht, sondern auf dem Dach, und das Wasser wird nun auch im Winter sehr warm."
+        )
+        quiet = run("ingest", "--set", "ingest.warn_language=false", str(tmp_path / "kessel.txt"))
+        assert "German" not in quiet.stderr
 
     def test_a_file_that_is_too_large_is_named_with_the_setting(self, run: Run, notes: Path) -> None:
         (notes / "large.txt").write_text("word " * 50_000)

@@ -43,6 +43,23 @@ def test_predict_score_report(squad: Path, tmp_path: Path) -> None:
     assert "<svg" in page.read_text()
 
 
+def test_a_file_with_wrong_offsets_is_scored_with_a_warning(squad: Path, tmp_path: Path) -> None:
+    predictions = tmp_path / "p.json"
+    predictions.write_text(json.dumps({"h1": "1908"}))
+    before = run("score", "squad", squad, predictions, "--json")
+    shifted = json.loads(squad.read_text())
+    for article in shifted["data"]:
+        for record in article["paragraphs"][0]["qas"]:
+            record["answers"][0]["answer_start"] += 1
+    squad.write_text(json.dumps(shifted))
+    after = run("score", "squad", squad, predictions, "--json")
+    assert after.returncode == 0, after.stderr
+    assert before.stderr == ""
+    assert after.stderr.startswith(f"wherefrom: warning: {squad}: ")
+    assert "answers do not stand at their answer_start" in after.stderr
+    assert json.loads(after.stdout)["em"] == json.loads(before.stdout)["em"] > 0.0
+
+
 def test_official_formats_score_like_traces(squad: Path, tmp_path: Path) -> None:
     traces, official = tmp_path / "p.jsonl", tmp_path / "p.json"
     run("predict", "squad", squad, "--from", "gold", "--out", traces)

@@ -42,6 +42,10 @@ def test_the_three_tools(library_path: Path) -> None:
 
         unknown = await call(client, "ask", question="What do zebras eat?")
         assert unknown["answer"] is None
+        assert (unknown["reason"], unknown["disagrees"]) == ("", [])
+        foreign = await call(client, "ask", question="Wer hat den Kessel gewartet?", min_chance=0.0)
+        assert foreign["answer"] is None
+        assert foreign["reason"] == "out of reach: questions in German are not supported (English only)"
 
         result = await call(client, "search", question="roses", k=1)
         (passage,) = result["passages"]

@@ -181,6 +181,30 @@ def test_why_it_won_is_told_with_each_stage_s_score(site: str, opened: Open) -> 
     expect(why.get_by_text("how many words, and how rare ones")).to_be_visible()
 
 
+def test_a_question_in_another_language_is_told_to_be_out_of_reach(site: str, opened: Open) -> None:
+    page = opened(site)
+    ask(page, "Wann wurde Island eine Republik?")
+    declined = page.locator(".declined")
+    expect(declined).to_contain_text("It is out of reach: questions in German are not supported (English only).")
+    expect(page.locator(".gauge")).to_have_count(0)
+
+
+def test_another_source_that_says_otherwise_is_shown(tmp_path: Path, opened: Open) -> None:
+    text = "The pump in the cellar was last painted by {}, who has the key."
+    with Library(tmp_path / "library") as library:
+        library.put(
+            [
+                Document("pump-1.md", text.format("Marta"), "Pump manual 1.0"),
+                Document("pump-2.md", text.format("Ines"), "Pump manual 2.0"),
+            ]
+        )
+    with serving_page(Library(tmp_path / "library")) as address:  # sources are compared where spans are read
+        page = opened(address)
+        ask(page, "Who painted the pump?")
+        expect(page.locator(".disagrees")).to_contain_text("Another source says Marta: Pump manual 1.0")
+        expect(page.locator(".disagrees")).to_contain_text("an older version")
+
+
 def test_it_declines_in_plain_words_and_shows_what_was_nearest(site: str, opened: Open) -> None:
     page = opened(site)
     ask(page, "Who invented the zipper in Iceland?")

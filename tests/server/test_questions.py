@@ -45,7 +45,28 @@ class TestAskForTheTraceAlone:
             "words": [],
             "evidence": [],
             "rests_on": [],
+            "reason": "",
+            "disagrees": [],
         }
+
+    def test_a_question_in_another_language_is_out_of_reach(self, client: TestClient) -> None:
+        body = {"question": "Qui a réparé la chaudière ?", "min_chance": 0.0}
+        answer = client.post("/ask", json={**body, "stream": False}).json()["answer"]
+        assert answer["text"] is None
+        assert answer["reason"] == "out of reach: questions in French are not supported (English only)"
+        events = events_of(client.post("/ask", json=body).text)
+        assert [name for name, _ in events] == ["hits", "hits", "candidates", "chance", "trace"]
+        assert client.post("/search", json={"question": "Marta où est-elle et qui est-ce ?"}).json()["hits"]
+
+    def test_reasons_where_they_are_wanted(self, client: TestClient) -> None:
+        assert client.post("/ask", json={**BODY, "stream": False}).json()["why"] is None
+        reasons = client.post("/ask", json={**BODY, "stream": False, "why": True, "min_chance": 1.0}).json()["why"]
+        assert [step["stage"] for step in reasons["steps"]] == ["retrieve", "rank", "read", "judge", "write"]
+        assert reasons["closing"].startswith("declined: ")
+        assert "is below 1.00" in reasons["closing"]
+        body = {**BODY, "expect": "Zoltan"}
+        assert client.post("/ask", json={**body, "stream": False}).json()["why"]["lost"]["stage"] == "extraction"
+        assert events_of(client.post("/ask", json=body).text)[-1][1]["why"]["lost"]["stage"] == "extraction"
 
 
 class TestAskForEvents:

@@ -154,6 +154,29 @@ def test_a_newer_format_is_refused(store: SQLiteStore) -> None:
         SQLiteStore(store.path, at_blank_lines).open(create=False)
 
 
+def test_dates_are_kept_and_go_with_their_documents(store: SQLiteStore) -> None:
+    store.put([Document("a", "one", date="2024-05-31"), Document("b", "two")])
+    assert store.dates(["a", "b", "c"]) == {"a": "2024-05-31"}
+    document = store.document("a")
+    assert document is not None
+    assert document.date == "2024-05-31"
+    store.put([Document("a", "one again")])
+    assert store.dates(["a"]) == {}
+
+
+def test_a_library_from_before_there_were_dates_gets_them(store: SQLiteStore) -> None:
+    store.put([Document("a", "one", title="A")])
+    with sqlite3.connect(store.path, isolation_level=None) as connection:
+        connection.execute("DROP TABLE dated")
+        connection.execute("PRAGMA user_version = 3")
+    connection.close()
+    store.close()
+    store.open(create=True)
+    assert store.document("a") == Document("a", "one", title="A")
+    store.put([Document("b", "two", date="2024-05-31")])
+    assert store.dates(["a", "b"]) == {"b": "2024-05-31"}
+
+
 class TestUpgrade:
     """Older formats are brought up a step at a time, each step all or nothing."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 
 import click
 
@@ -87,10 +88,18 @@ def wherefrom(context: click.Context, library: str | None) -> None:
     context.obj = library
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *_place: object, **_more: object) -> None:
+    """A warning in words, without the line of code that gave it."""
+    ours = category.__module__.startswith("wherefrom.")
+    click.echo(f"wherefrom: {'warning' if ours else category.__name__}: {message}", err=True)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit code."""
     try:
-        code = wherefrom.main(args=arguments, prog_name="wherefrom", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = wherefrom.main(args=arguments, prog_name="wherefrom", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         code = error.exit_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from wherefrom.write.attest import attested
 
 if TYPE_CHECKING:
     from wherefrom.library import Library
-    from wherefrom.types import Answer, Passage, Trace, Word
+    from wherefrom.types import Answer, Passage, Reasons, Trace, Word
 
 
 @click.command("ask")
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     callback=lambda _context, _parameter, file: _checked(file),
     help="Draw how a sentence was written: each word's shares by source, and what the network looked at (SVG).",
 )
+@click.option("--why", is_flag=True, help="Tell what each step did, which one lost the answer, and what to try.")
+@click.option(
+    "--expect", metavar="TEXT", help="An answer that should be given: tells at which step it was lost. Implies --why."
+)
 @k_option
 @json_option
 @library_options
@@ -43,6 +48,8 @@ def command(
     style: Style | None,
     min_chance: float | None,
     picture: Path | None,
+    why: bool,
+    expect: str | None,
     k: int | None,
     as_json: bool,
     library: str | None,
@@ -52,7 +59,7 @@ def command(
     """Answer a question from the library and show where the answer came from.
 
     Says "I don't know" when nothing in the library fits. With --json, prints the whole trace: hits,
-    candidates, and the answer with the source of every word.
+    candidates, and the answer with the source of every word. --why tells what each step did with the question.
     """
     typed = _Typed()
     on_words = typed if for_people() and not as_json else None
@@ -60,10 +67,14 @@ def command(
         if picture is not None:
             _check_drawn(opened_library, style)
         trace = opened_library.ask(" ".join(question), style, k, min_chance, on_words)
+        if why or expect is not None:
+            trace = replace(trace, why=opened_library.why(trace, min_chance, expect))
         if as_json:
             print_json(trace)
         else:
             _print_answer(trace, typed.text)
+            if trace.why is not None:
+                _print_reasons(trace.why)
         if picture is not None:
             _draw(opened_library, trace, picture)
     if picture is not None and not as_json:
@@ -109,6 +120,9 @@ class _Typed:
 def _print_answer(trace: Trace, typed: str) -> None:
     answer = trace.answer
     assert answer is not None
+    if answer.reason:
+        click.echo(strong("I can't answer that:") + f" {answer.reason}.")
+        return
     if answer.text is None:
         click.echo(
             strong("I don't know.") + f" Nothing in the library seems to answer this (chance {answer.chance:.2f})."
@@ -128,6 +142,23 @@ def _print_answer(trace: Trace, typed: str) -> None:
         click.echo()
         click.echo(f"from {_named(passage)}, characters {passage.start + start} to {passage.start + end}:")
         click.echo("  " + _shown(passage.text, copied).replace("\n", "\n  "))
+    for other in answer.disagrees:
+        age = ", an older version" if other.older else ""
+        dated = f", {other.date[:10]}" if other.date else ""
+        click.echo()
+        click.echo(f"another source says {strong(' '.join(other.text.split()))}: {_named(other.passage)}{age}{dated}")
+
+
+def _print_reasons(reasons: Reasons) -> None:
+    click.echo()
+    for step in reasons.steps:
+        click.echo(f"{strong(f'{step.stage:<8}')}  {step.summary}")
+        for detail in step.details:
+            click.echo(f"          {detail}")
+    click.echo(reasons.closing)
+    if reasons.lost is not None:
+        stage = f"lost in {reasons.lost.stage}" if reasons.lost.stage else "not lost"
+        click.echo(f'expected "{reasons.lost.expected}": {stage}; {reasons.lost.detail}')
 
 
 def _own(answer: Answer) -> str:

@@ -37,7 +37,8 @@ def command(
 
     Reads txt, md, html, pdf, docx, jsonl (one {"id", "title", "text"} a line) and WikiExtractor text, also
     as .gz or .xz. Unchanged files are skipped, changed ones replace their old version. A file that cannot be
-    read is named with the reason and skipped; the exit code is then 1. Interrupted, run it again to go on.
+    read is named with the reason and skipped; the exit code is then 1. A document that is not in English is taken,
+    with a warning. Interrupted, run it again to go on.
     """
     with opened(library, toml, overrides) as opened_library, shown(quiet or as_json) as report:
         result = opened_library.ingest(paths, prune, report)
@@ -54,6 +55,10 @@ def _print_report(result: IngestReport, quiet: bool) -> None:
         click.echo(f"{click.style('not read', fg='red')}  {failure.name}: {failure.reason}", err=True)
     if len(result.failures) > _SHOWN:
         click.echo(f"... and {len(result.failures) - _SHOWN:,} more; --json names them all", err=True)
+    for warning in result.warnings[:_SHOWN]:
+        click.echo(f"{click.style('warning', fg='yellow')}  {warning.name}: {warning.reason}", err=True)
+    if len(result.warnings) > _SHOWN:
+        click.echo(f"... and {len(result.warnings) - _SHOWN:,} more such; --json names them all", err=True)
     if quiet:
         return
     if result.taken_over:

@@ -4,12 +4,14 @@ WherefromError
 └── DatasetError         a file is missing, or holds something other than its published format
 
 A record that does not fit is an error, never skipped: a score over fewer questions than the dataset has is
-a different score.
+a different score. Where an official file is known to be wrong in a way that costs no question, its loader
+mends what it reads and says so once a file, with a count: `DatasetWarning`.
 """
 
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,15 @@ from wherefrom.errors import SettingsError, WherefromError
 
 class DatasetError(WherefromError):
     """A dataset's file is missing or does not hold what its loader expects; the message says where."""
+
+
+class DatasetWarning(UserWarning):
+    """A file was read, but not all of it as it stands; the message counts what was mended and what was left out."""
+
+
+def warn(message: str) -> None:
+    """Say it once, wherever the file is read from: the command line prints it, Python shows it as a warning."""
+    warnings.warn(message, DatasetWarning, stacklevel=3)
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,15 +186,16 @@ def _noted_settings(settings: TenPassagesSettings) -> dict[str, Any]:
 
 def _gold_passage(library: Library, example: Example) -> Passage:
     """The passage of the gold paragraph that holds the answer; the one with the most room around it, if two do."""
-    span = example.spans[0]
     holding = [
         passage
+        for span in example.spans[:1]
         for passage in library.passages_of(example.passages[0].id)
         if passage.start <= span.start and span.end <= passage.end
     ]
     if not holding:
-        # An answer that runs over two passages: take the whole paragraph, so that it stays readable.
+        # An answer that runs over two passages, or has no place: take the whole paragraph, so that it stays readable.
         return replace(example.passages[0], id=f"{example.passages[0].id}#whole")
+    span = example.spans[0]
     return max(holding, key=lambda passage: (min(span.start - passage.start, passage.end - span.end), passage.id))
 
 

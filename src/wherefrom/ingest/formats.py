@@ -130,7 +130,8 @@ def _single(data: bytes, kind: str, name: str, limit_bytes: int) -> Iterator[Rec
         title, text = docx.read(data, name, limit_bytes)
     else:
         title, text = _WHOLE[kind](data, name)
-    record = _cleaned(Record(None, title, text))
+    date = markdown.date(data) if kind == "markdown" else ""
+    record = _cleaned(Record(None, title, text, date=date))
     if not record.text.strip():
         raise IngestError(_EMPTY)
     yield record if record.title else replace(record, title=readable_name(name))

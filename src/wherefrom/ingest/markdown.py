@@ -30,8 +30,19 @@ def read(data: bytes, name: str) -> tuple[str, str]:
 # --------------------------------------------------------------------------------------- front matter
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+_DATED = re.compile(
+    r"^(?:date|updated|modified|lastmod|last_modified)[ \t]*[:=][ \t]*[\"']?(\d{4}-\d\d-\d\d)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_MATTER_BYTES = 20_000  # front matter is shorter
 _YAML_TITLE = re.compile(r"^title[ \t]*:[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
 _YAML_FIRST = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][\w \"'-]*:(?:\s|\Z)")
+
+
+def date(data: bytes) -> str:
+    """The date that the front matter gives this version, as it begins: 2024-05-31; the latest of several."""
+    match = _FRONT_MATTER.match(decoded(data[:_MATTER_BYTES]).replace("\r\n", "\n").removeprefix("\ufeff"))
+    return max((dated[1] for dated in _DATED.finditer(match[2])), default="") if match else ""
 
 
 def _without_front_matter(text: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ class Record:
     text: str
     place: str = ""  # where in the file it begins, such as "line 12"; empty when it is the whole file
     source: str | None = None  # the address it was taken from, where the record says so
+    date: str = ""  # of this version, where the file says so itself
 
 
 @dataclass(frozen=True, slots=True)

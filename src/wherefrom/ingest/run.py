@@ -10,6 +10,7 @@ from pathlib import Path
 
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
+from wherefrom.features.language import foreign_document
 from wherefrom.ingest.formats import kind_of, read
 from wherefrom.ingest.outcome import IngestFailure, Record
 from wherefrom.ingest.walk import InputFile, walk
@@ -46,6 +47,7 @@ class IngestReport:
     documents: int  # in the library now
     passages: int
     seconds: float
+    warnings: tuple[IngestFailure, ...] = ()  # what was read, and may still not be of use
 
 
 @dataclass
@@ -56,6 +58,7 @@ class _Tally:
     ignored: list[str] = field(default_factory=list)
     taken_over: list[str] = field(default_factory=list)
     failures: list[IngestFailure] = field(default_factory=list)
+    warnings: list[IngestFailure] = field(default_factory=list)
 
 
 def ingest(
@@ -118,6 +121,7 @@ def _ingested(
         documents=documents,
         passages=passages,
         seconds=time.perf_counter() - begun,
+        warnings=tuple(tally.warnings),
     )
 
 
@@ -193,6 +197,7 @@ class _Run:
         # What has been sent replaces what has its name, even if the very same was sent before that.
         if not file.sent and self.folder.store.file_hash(source) == digest:
             self.tally.unchanged += 1
+            self._date(source, _changed(file.path))
             return
         failures = len(self.tally.failures)
         for outcome in read(file.path, self._settings, reached):
@@ -212,10 +217,12 @@ class _Run:
             self.tally.failures.append(IngestFailure(name, f"the id '{id}' was used before {where}; ids must differ"))
             return
         self._ids[id] = source
-        document = Document(id, record.text, record.title, source)
+        document = Document(id, record.text, record.title, source, record.date or _changed(file.path))
         known = self.folder.store.facts(id)
         if known and known == (source, content_hash(document)):
             self.tally.unchanged += 1
+            if self.folder.store.dates([id]).get(id, "") != document.date:
+                self.folder.store.set_dates({id: document.date})
             return
         if known is None:
             self.tally.added += 1
@@ -223,10 +230,28 @@ class _Run:
             self.tally.replaced += 1
             if known[0] != source:
                 self.tally.taken_over.append(id)
+        self._warn(file, record)
         self._batch.append(document)
         self._batch_size += len(document.text)
         if self._full():
             self._write()
+
+    def _date(self, source: str, date: str) -> None:
+        """Give an unchanged file's documents a date, where they are of a library from before there were any."""
+        ids = self.folder.store.with_source(source)
+        known = self.folder.store.dates(ids)
+        if date and len(known) < len(ids):
+            self.folder.store.set_dates({id: date for id in ids if id not in known})
+
+    def _warn(self, file: InputFile, record: Record) -> None:
+        """Complain about a document in another language than the one that questions are asked in."""
+        english = self.folder.settings.index.language == "english"
+        language = foreign_document(record.text) if english and self._settings.warn_language else None
+        if language is not None:
+            name = f"{file.path}:{record.place}" if record.place else str(file.path)
+            self.tally.warnings.append(
+                IngestFailure(name, f"it seems to be in {language}, which cannot be asked about (English only)")
+            )
 
     def _id(self, file: InputFile, source: str, record: Record) -> str:
         """The record's own id; or the file's name, told apart from an equally named file elsewhere."""
@@ -269,6 +294,14 @@ def _file_hash(path: Path) -> bytes:
         raise IngestError("there is no such file") from error
     except OSError as error:
         raise IngestError(f"it cannot be opened: {error.strerror}") from error
+
+
+def _changed(path: Path) -> str:
+    """When a file was last changed, for telling old versions from new ones."""
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(path.stat().st_mtime))
+    except OSError:
+        return ""
 
 
 def _size(path: Path) -> int:

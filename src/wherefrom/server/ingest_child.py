@@ -91,12 +91,17 @@ def _plain(report: IngestReport, names: dict[Path, str], refused: Sequence[Inges
         {"name": names.get(Path(failure.name), Path(failure.name).name), "reason": failure.reason}
         for failure in (*report.failures, *refused)
     ]
+    warnings = [
+        {"name": names.get(Path(warning.name), Path(warning.name).name), "reason": warning.reason}
+        for warning in report.warnings
+    ]
     return {
         "added": report.added,
         "replaced": report.replaced,
         "unchanged": report.unchanged,
         "removed": list(report.removed),
         "failures": failures,
+        "warnings": warnings,
         "documents": report.documents,
         "passages": report.passages,
         "seconds": report.seconds,

@@ -54,7 +54,9 @@ def tools(library: Library) -> MCPServer:
         ] = None,
     ) -> dict[str, Any]:
         """Answer a question from the documents. `answer` is null where they do not hold one; `chance` is the
-        probability that they do; `words` tells for every word which characters of which passage it was copied from."""
+        probability that they do; `words` tells for every word which characters of which passage it was copied from;
+        `reason` is filled where the question cannot be answered at all: ask in English; `disagrees` is what other
+        documents say instead."""
         return _answered(await off_loop(lambda: library.ask(question, style, min_chance=min_chance)))
 
     @server.tool(annotations=_LOOKS_ONLY)
@@ -103,6 +105,8 @@ def _answered(trace: Trace) -> dict[str, Any]:
         "words": _plain(trace.answer.words),
         "evidence": _plain(trace.answer.evidence),
         "rests_on": _plain(trace.answer.rests_on),
+        "reason": trace.answer.reason,
+        "disagrees": _plain(trace.answer.disagrees),
     }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -72,6 +74,8 @@ async def ask(body: AskRequest, request: Request) -> Response:
     state: ServerState = request.app.state.server
     style = body.style or request.app.state.style
     events = state.engine.ask(body.question, style, body.k, body.min_chance)
+    if body.why or body.expect is not None:
+        events = _reasoned(events, body, state)
     if not body.stream:
         return _json((await _last(events, request)).trace)
     first = await anext(events)  # until it is there, what goes wrong still has a status
@@ -100,6 +104,17 @@ async def example_questions(request: Request, limit: Annotated[int, Query(ge=1, 
 async def summarize(body: SummarizeRequest) -> Response:  # noqa: ARG001 - checked all the same
     """Not there yet: answers with a problem document."""
     raise HTTPProblem(501, "no-summaries-yet", "this version writes no summaries; POST /ask answers questions")
+
+
+async def _reasoned(events: AsyncGenerator[Event], body: AskRequest, state: ServerState) -> AsyncGenerator[Event]:
+    """The same events, the trace at the end with the reasons."""
+    async with aclosing(events) as following:
+        async for event in following:
+            if isinstance(event, Finished):
+                reasons = await state.off_loop(partial(state.library.why, event.trace, body.min_chance, body.expect))
+                yield Finished(replace(event.trace, why=reasons))
+            else:
+                yield event
 
 
 async def _last(events: AsyncGenerator[Event], request: Request) -> Finished:

@@ -48,6 +48,10 @@ class AskRequest(SearchRequest):
     min_chance: float | None = Field(
         None, ge=0.0, le=1.0, allow_inf_nan=False, description="Decline below it; the setting judge.min_chance if null."
     )
+    why: bool = Field(False, description="Also tell what each step did, and what to try: the trace's `why`.")
+    expect: _Text | None = Field(
+        None, description="An answer that should be given: `why.lost` tells at which step it was lost. Implies `why`."
+    )
     stream: bool = Field(True, description="Events as they come; false: the finished trace alone.")
 
 
@@ -137,8 +141,8 @@ class JobOut(BaseModel):
         "or waiting, with the reason, while another process writes."
     )
     result: dict[str, Any] | None = Field(
-        description="When it is done: added, replaced, unchanged, removed, failures (name, reason), documents, "
-        "passages, seconds; of a removal: removed."
+        description="When it is done: added, replaced, unchanged, removed, failures and warnings (name, reason), "
+        "documents, passages, seconds; of a removal: removed."
     )
     reason: str | None = Field(description="Why it failed or was cancelled.")
     created: str

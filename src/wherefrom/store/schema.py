@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from wherefrom.errors import LibraryTooNew
 
 APPLICATION_ID = 0x77667230  # "wfr0": how a database says that it is ours
-FORMAT = 3
+FORMAT = 4
 
 # A document is written with live = 0 and becomes visible by one update. Its passages have the keys
 # first .. first + passages - 1; a key is never given twice, so an index that lags behind cannot point
@@ -58,7 +58,14 @@ CREATE TABLE feedback (
     body TEXT NOT NULL
 )
 """
-TABLES += FEEDBACK + ";\n"
+# When a document's version is from, where known. A table of its own: behind a long text it would be slow to read.
+DATES = """
+CREATE TABLE dated (
+    document INTEGER PRIMARY KEY,
+    date TEXT NOT NULL
+)
+"""
+TABLES += FEEDBACK + ";\n" + DATES + ";\n"
 
 # From format n to n + 1. Each step runs inside one transaction together with the change of the number.
 Step = Callable[[sqlite3.Connection], None]
@@ -73,7 +80,12 @@ def _add_sections(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE passage ADD COLUMN section TEXT NOT NULL DEFAULT ''")
 
 
-STEPS: Mapping[int, Step] = {1: _add_feedback, 2: _add_sections}
+def _add_dates(connection: sqlite3.Connection) -> None:
+    """Documents of before have none until their file is ingested again."""
+    connection.execute(DATES)
+
+
+STEPS: Mapping[int, Step] = {1: _add_feedback, 2: _add_sections, 3: _add_dates}
 
 
 def create(connection: sqlite3.Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,11 +16,12 @@ from typing import Any, TypeVar
 
 from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
 from wherefrom.store import schema
-from wherefrom.text import Span, sections
+from wherefrom.text import Span, normalized, sections
 from wherefrom.types import Document, Passage
 
 Split = Callable[[str], list[Span]]
 
+_NO_MARKS = re.compile(r"[!-/:-@\[-`{-~]")  # what normal forms leave out
 _MOST_BLOBS = 20_000  # opened on one connection: CPython keeps a note of each, 90 bytes, until it is closed
 
 
@@ -97,6 +99,10 @@ class SQLiteStore:
                     key += 1
             connection.executemany("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             connection.executemany("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?, ?)", passages)
+            connection.executemany(
+                "INSERT OR REPLACE INTO dated VALUES (?, ?)",
+                [(row[0], document.date) for row, document in zip(rows, documents, strict=True) if document.date],
+            )
             connection.execute("UPDATE meta SET value = ? WHERE name = 'next_key'", (key,))
         return Staged(
             documents=tuple(row[0] for row in rows),
@@ -156,6 +162,7 @@ class SQLiteStore:
             )
             connection.execute("DELETE FROM passage WHERE key >= ? AND key < ?", (first, first + passages))
             connection.execute("DELETE FROM document WHERE key = ?", (number,))
+            connection.execute("DELETE FROM dated WHERE document = ?", (number,))
         return len(rows)
 
     # Reading.
@@ -163,7 +170,11 @@ class SQLiteStore:
     def document(self, id: str) -> Document | None:
         row = (
             self._connection()
-            .execute("SELECT id, text, title, source FROM document WHERE live AND id = ?", (id,))
+            .execute(
+                "SELECT id, text, title, source, ifnull(date, '') FROM document LEFT JOIN dated ON document = key "
+                "WHERE live AND id = ?",
+                (id,),
+            )
             .fetchone()
         )
         return Document(*row) if row else None
@@ -216,6 +227,25 @@ class SQLiteStore:
         ):
             yield DocumentFacts(*row)
 
+    def dates(self, ids: Sequence[str]) -> dict[str, str]:
+        """When the versions of these documents are from; those of which it is not known are left out."""
+        dates: dict[str, str] = {}
+        for piece in _in_pieces(ids, 500):
+            dates |= self._connection().execute(
+                "SELECT id, date FROM document JOIN dated ON document = key "
+                f"WHERE live AND id IN ({', '.join('?' * len(piece))})",
+                piece,
+            )
+        return dates
+
+    def set_dates(self, dates: Mapping[str, str]) -> None:
+        """Note when documents that are there already are from."""
+        with self._writing() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO dated SELECT key, ? FROM document WHERE live AND id = ?",
+                [(date, id) for id, date in dates.items()],
+            )
+
     def with_source(self, source: str) -> list[str]:
         """The ids of the documents read from this file."""
         rows = self._connection().execute("SELECT id FROM document WHERE live AND source = ? ORDER BY id", (source,))
@@ -247,6 +277,18 @@ class SQLiteStore:
             )
             for key, start, end, section in spans:
                 yield key, _heading(title, section), text[start:end]
+
+    def holds(self, text: str) -> bool:
+        """Whether any passage holds these words in a row, whatever their case and punctuation. Reads everything."""
+        wanted = normalized(text)
+        if not wanted:
+            return bool(text.strip()) and any(text.strip() in inside for _, _, inside in self.live_passages())
+        longest = max(wanted.split(), key=len)  # tells most passages apart without looking at them closely
+        return any(
+            f" {wanted} " in f" {normalized(inside)} "
+            for _, _, inside in self.live_passages()
+            if longest in _NO_MARKS.sub("", inside.casefold())
+        )
 
     # What people said of answers, as JSON.
 

@@ -497,14 +497,16 @@ def _same_question(row: Example, examples: Sequence[Example]) -> Example:
 
 def _gold_passage(example: Example) -> Passage:
     """The passage of the paragraph that holds the answer, cut as a library cuts it; see `ten_passages`."""
-    paragraph, span = example.passages[0], example.spans[0]
+    paragraph = example.passages[0]
     cuts = [
         (number, start, end)
+        for span in example.spans[:1]  # none: an answer without a place
         for number, (start, end) in enumerate(cut_into_passages(paragraph.text))
         if start <= span.start and span.end <= end
     ]
     if not cuts:
         return whole(f"{paragraph.id}#whole", paragraph.text, paragraph.title)
+    span = example.spans[0]
     number, start, end = max(cuts, key=lambda cut: (min(span.start - cut[1], cut[2] - span.end), cut[0]))
     return whole(f"{paragraph.id}#{number}", paragraph.text[start:end], paragraph.title)
 

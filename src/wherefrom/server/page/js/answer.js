@@ -45,6 +45,9 @@ export class AnswerView {
     for (const passage of answer.evidence) this.passages.set(passage.id, passage);
     this.evidence = answer.evidence;
     this.restsOn = answer.rests_on ?? [];
+    const others = (answer.disagrees ?? []).map(disagreement);
+    this.told.querySelector(".disagrees")?.remove();
+    if (others.length) this.told.append(make("div", { class: "disagrees" }, ...others));
     if (JSON.stringify(this.words) !== JSON.stringify(answer.words)) {
       this.words = [];
       this.text.replaceChildren();
@@ -161,6 +164,17 @@ export function titled(passage) {
 export function opener(passage, ranges, text) {
   const label = `${text}: ${plain(passage.title || passage.document_id)}`;
   return make("p", {}, make("a", { href: linkTo(passage.document_id, ranges), "aria-label": label }, text));
+}
+
+/** What another source says instead. */
+function disagreement({ text, passage, start, end, date, older }) {
+  const age = `${older ? ", an older version" : ""}${date ? `, ${date.slice(0, 10)}` : ""}`;
+  return make(
+    "div",
+    {},
+    make("p", {}, "Another source says ", make("b", { dir: "auto" }, plain(text)), ": ", titled(passage), age, "."),
+    opener(passage, inDocument([{ start, end }], passage), "Open that document here"),
+  );
 }
 
 function legend() {

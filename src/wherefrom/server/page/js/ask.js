@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { AnswerView } from "./answer.js";
-import { declined, gauge, inHundred } from "./chance.js";
+import { beyond, declined, gauge, inHundred } from "./chance.js";
 import { byId, count, make, named } from "./dom.js";
 import { feedback } from "./feedback.js";
 import { remember } from "./history.js";
@@ -163,8 +163,9 @@ class Trip {
     const { answer } = trace;
     this.#hits = trace.hits;
     this.#candidates = trace.candidates;
-    this.chancePlace.replaceChildren(gauge(answer.chance, this.needed));
-    if (answer.text === null) this.#decline(answer.chance);
+    this.chancePlace.replaceChildren(...(answer.reason ? [] : [gauge(answer.chance, this.needed)]));
+    if (answer.reason) this.told.replaceChildren(beyond(answer.reason));
+    else if (answer.text === null) this.#decline(answer.chance);
     else {
       if (!this.#answer) this.words({ words: [] });
       this.#answer.finish(answer);
@@ -175,7 +176,7 @@ class Trip {
     byId("progress").textContent = answer.text === null ? "Declined." : "Answered.";
     byId("said").textContent =
       answer.text === null
-        ? "The library does not answer this, as far as I can tell."
+        ? answer.reason || "The library does not answer this, as far as I can tell."
         : `Answer: ${answer.text} Chance ${inHundred(answer.chance)}.`;
     remember({
       question: this.asked.question,

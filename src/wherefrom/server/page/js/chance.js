@@ -39,6 +39,12 @@ export function gauge(chance, needed) {
   return make("div", { class: "gauge" }, meter, told);
 }
 
+/** That the question is one that nobody here can answer, and why. */
+export function beyond(reason) {
+  const words = make("p", {}, make("b", {}, "I can't answer that."), ` It is ${reason}.`);
+  return make("div", { class: "card declined" }, words);
+}
+
 /** That it declines, in plain words, with what was nearest; `anyway` asks again whatever the chance. */
 export function declined(chance, needed, candidates, hits, anyway) {
   const box = make("div", { class: "card declined" });

@@ -111,7 +111,7 @@ class Upload {
     if (job.state === "cancelled") this.#end("Cancelled.");
     else if (job.state === "failed")
       this.#end("It could not be read:", true, result?.failures ?? [{ name: this.name, reason: job.reason }]);
-    else this.#end(outcome(result), false, result.failures);
+    else this.#end(outcome(result), false, [...result.failures, ...(result.warnings ?? [])]);
     this.changed();
   }
 

@@ -1,0 +1,181 @@
+"""Which language a text is in, as far as it matters here: whether a question or a document is not in English.
+
+The networks read English alone. Made for short questions, keywords, names and code, and to be wrong on the safe side:
+what cannot be told apart is taken for English. It goes by scripts, and by words that a language has and English has not
+(`languages.txt`); a question with English function words is English, whatever titles it quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import islice
+from pathlib import Path
+
+from wherefrom.text import FUNCTION_WORDS
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_ELIDED = re.compile(r"(l|d|j|qu|n|c|s|m|t|dell|nell|all|sull|un|dall|quell|puis|lorsqu|jusqu)'(.+)")
+_SAMPLE = 2000  # words of a document that are looked at
+_FEW = 8  # words of a language below which a document is not said to be in it
+
+# By script; the first that holds most of the letters. Kana before Han: Japanese is written in both.
+_SCRIPTS = (
+    ("Japanese", re.compile("[\u3040-\u30ff]")),
+    ("Korean", re.compile("[\u1100-\u11ff\uac00-\ud7af]")),
+    ("Chinese", re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")),
+    ("Ukrainian", re.compile("[іїєґІЇЄҐ]")),
+    ("Russian", re.compile("[\u0400-\u052f]")),
+    ("Greek", re.compile("[\u0370-\u03ff\u1f00-\u1fff]")),
+    ("Arabic", re.compile("[\u0600-\u06ff\u0750-\u077f]")),
+    ("Hebrew", re.compile("[\u0590-\u05ff]")),
+    ("Hindi", re.compile("[\u0900-\u097f]")),
+    ("Thai", re.compile("[\u0e00-\u0e7f]")),
+)
+_DENSE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")  # one says as much as three letters
+_OTHER_LETTERS = re.compile("[\u0370-\u1fff\u3040-\ud7af]")
+_OTHER = "another language"
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of one language."""
+
+    own: frozenset[str]  # English does not have them
+    shared: frozenset[str]  # English has them too, if only in names
+    weak: frozenset[str]  # of the shared ones, those that are no English words: la, de, van
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """How a text's words fall to one language and to English."""
+
+    own: int  # different words of the language's own
+    times: int  # ... and how often they come
+    weak: int
+    shared: int
+    function: int  # English function words that are not the language's too
+    common: int  # other English words, likewise
+
+    @property
+    def order(self) -> tuple[float, int, int]:
+        """By what languages are compared."""
+        leaning = 0.5 * min(self.weak, 2) + 0.25 * min(self.shared - self.weak, 2)
+        return self.own + leaning - self.function, self.own, self.times
+
+
+def foreign_question(text: str) -> str | None:
+    """The language of a question that is not in English; None where it is, or may be."""
+    words = _words(text)
+    if not words:
+        return None
+    function = sum(word in FUNCTION_WORDS for word in words)
+    script = _script(text, function == 0)
+    if script is not None:
+        return script
+    language, seen = _best(words)
+    english = seen.function
+    theirs, length = seen.times + seen.shared, len(words)
+    if seen.own >= 2 and not english and seen.times + seen.weak > seen.common and theirs * 4 >= length:
+        return language
+    outweighed = seen.times >= 2 * english + 2 and seen.times + seen.weak > seen.common + english
+    if seen.own >= 3 and outweighed and theirs * 3 >= length:
+        return language
+    if english or seen.common:
+        return None
+    accented = [word for word in words if not word.isascii()]
+    strange = sum(word not in _languages()[language].own for word in accented)
+    leaning = 0.5 * (seen.weak + strange) + 0.25 * (seen.shared - seen.weak)
+    begins = 0.5 * (words[0] in _languages()[language].own and text.rstrip().endswith("?"))  # who, how, why
+    if seen.own >= 1 and seen.own + leaning + begins >= 1.5 and theirs * 4 >= length:
+        return language
+    small = sum(not match[0].isascii() and match[0][0].islower() for match in islice(_WORD.finditer(text), 1, None))
+    return (language if seen.own else _OTHER) if small >= 2 else None  # names have capitals
+
+
+def foreign_document(text: str) -> str | None:
+    """The language of a document that is not in English, by its beginning; None where it is, or may be."""
+    matches = list(islice(_WORD.finditer(text), _SAMPLE))
+    if not matches:
+        return None
+    sample = text[: matches[-1].end()]
+    script = _script(sample, False)
+    if script is not None:
+        return script
+    language, seen = _best(_words(sample))
+    enough = seen.own >= _FEW and seen.times > 2 * seen.function
+    return language if enough else None
+
+
+@lru_cache(maxsize=1024)  # several stages want to know
+def out_of_reach(text: str) -> str:
+    """Why a question cannot be answered whatever the library holds; empty for one in English."""
+    language = foreign_question(text)
+    return f"out of reach: questions in {language} are not supported (English only)" if language else ""
+
+
+def _script(text: str, alone: bool) -> str | None:
+    """The language whose script most letters are in; `alone`: no English words stand beside it, and fewer will do."""
+    dense = len(_DENSE.findall(text))
+    others = len(_OTHER_LETTERS.findall(text)) + 2 * dense
+    latin = sum(letter.isalpha() and letter < "\u0250" for letter in text)
+    if others < 2 or not (others > latin or (alone and 2 * others > latin)):
+        return None
+    for language, letters in _SCRIPTS:
+        if letters.search(text):
+            return language
+    return _OTHER
+
+
+def _best(words: Sequence[str]) -> tuple[str, _Evidence]:
+    """The language that most words speak for; the first by name of several."""
+    weighed = {language: _weighed(words, known) for language, known in _languages().items()}
+    language = max(weighed, key=lambda name: weighed[name].order)
+    return language, weighed[language]
+
+
+def _weighed(words: Sequence[str], known: _Words) -> _Evidence:
+    others = [word for word in words if word not in known.own and word not in known.shared]
+    own = [word for word in words if word in known.own]
+    return _Evidence(
+        own=len(set(own)),
+        times=len(own),
+        weak=sum(word in known.weak for word in words),
+        shared=sum(word in known.shared for word in words),
+        function=sum(word in FUNCTION_WORDS for word in others),
+        common=sum(word in _common() for word in others),
+    )
+
+
+def _words(text: str) -> list[str]:
+    """Words in lower case; elided articles stand alone, as in `l' eau`."""
+    words: list[str] = []
+    for match in _WORD.finditer(text):
+        word = match[0].lower().replace("’", "'")
+        elided = _ELIDED.fullmatch(word)
+        words += [f"{elided[1]}'", elided[2]] if elided else [word]
+    return words
+
+
+@cache
+def _lists() -> Mapping[str, frozenset[str]]:
+    lines = Path(__file__).with_name("languages.txt").read_text(encoding="utf-8").splitlines()
+    pairs = (line.split(": ", 1) for line in lines if line and not line.startswith("#"))
+    return {name: frozenset(words.split()) for name, words in pairs}
+
+
+@cache
+def _languages() -> Mapping[str, _Words]:
+    lists = _lists()
+    return {
+        name: _Words(own, shared, frozenset(word for word in shared if len(word) > 1 and word not in FUNCTION_WORDS))
+        for name, own in lists.items()
+        if (shared := lists.get(f"{name}~")) is not None
+    }
+
+
+@cache
+def _common() -> frozenset[str]:
+    return _lists()["English"]
