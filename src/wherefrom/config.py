@@ -121,7 +121,7 @@ class RerankSettings:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """Judging whether the library answers the question at all."""
+    """Judging how likely the answer is right; where it is not, it is not given."""
 
     kind: Literal["lexical", "calibrated", "masque"] = "calibrated"  # by the reader; shared words; by the writer
     min_chance: float = 0.4  # below this the answer is "I don't know"; at 0.4 seven of eight answered were answerable
