@@ -1,8 +1,8 @@
 """The signs by which a judge tells right answers from wrong ones: numbers of one question, its passages and candidates.
 
 None of them grows with the library or counts its passages, and all are bounded, so that a judge that was fitted on one
-kind of documents can be used on another. The first six belong to the judge of earlier versions, which gave the chance that
-there is an answer at all; `judge.json` names those that it uses.
+kind of documents can be used on another. The first six belong to the judge of earlier versions, which gave the chance
+that there is an answer at all; `judge.json` names those that it uses.
 """
 
 from __future__ import annotations
