@@ -29,10 +29,12 @@ _FOLDS = 5
 
 # What is fitted, and to which side it may count; 0: to either.
 SIGNS = {
+    "relevance": 1,
     "other relevance": 0,
     "span": 1,
     "answer relevance": 1,
     "null margin": 1,
+    "best null margin": 1,
     "own passage": 1,
     "share": 1,
     "kin": 1,
@@ -96,14 +98,15 @@ def fitted_judge(
                 f"{len(half)} questions are not enough to fit a judge: both halves of the articles need answerable and "
                 "unanswerable ones; take more questions"
             )
-    fitted, losses, chances = fit(fitting, ridge)
-    wanted = {precision: threshold_for(chances, fitting, precision) for precision in PRECISIONS}
+    fitted, losses, _ = fit(fitting, ridge)
+    _, _, chances = fit(rows, ridge)  # each kind by a judge of the others: there no half has to be kept apart
+    wanted = {precision: threshold_for(chances, rows, precision) for precision in PRECISIONS}
     return {
         "says": SAYS,
         **as_json(fitted),
         "min_chance": {str(precision): wanted[precision] for precision in PRECISIONS},
         "fitted": {**counted(fitting), "cross-validated log loss": losses},
-        "left out": by_kind(chances, fitting, wanted[PRECISION]),
+        "left out": by_kind(chances, rows, wanted[PRECISION]),
         "measured": measured(fitted, measuring, wanted, right),
     }
 
