@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import zlib
 from pathlib import Path
 
 import pytest
 
 from wherefrom.errors import SettingsError
-from wherefrom.systems.judge.libraries import KINDS, Paragraph, cut, libraries
+from wherefrom.systems.judge.libraries import KINDS, Paragraph, cut, libraries, manual_libraries
 from wherefrom.systems.judge.material import is_right
 
 DATA = os.environ.get("WHEREFROM_DATA")
@@ -61,10 +62,10 @@ def test_strangers_replace_questions_of_the_same_kind() -> None:
 @pytest.fixture
 def manuals(tmp_path: Path) -> Path:
     lines = []
-    for number in range(40):
+    for number in range(200):
         line = {
             "collection": "web" if number % 2 else "mail",
-            "document": f"doc-{number % 4}",
+            "document": f"doc-{number}",
             "title": "Manual",
             "section": f"Option {number}",
             "passage": f"Option {number} waits {number} seconds by default.",
@@ -72,6 +73,7 @@ def manuals(tmp_path: Path) -> Path:
             "answer": f"{number} seconds",
             "kind": "number",
             "near_miss": False,
+            "others": [["Other", "", f"Nothing on option {number}."]],
         }
         lines += [line, line | {"question": f"Why does option {number} wait?", "answer": None, "near_miss": True}]
         lines.append(line | {"question": f"Does option {number} wait?", "answer": "yes", "kind": "yes-no"})
@@ -80,15 +82,18 @@ def manuals(tmp_path: Path) -> Path:
     return file
 
 
-def test_manuals_become_a_library_a_collection(manuals: Path, tmp_path: Path) -> None:
-    made = libraries([], tmp_path, manuals, 40, seed=1)
-    assert made == libraries([], tmp_path, manuals, 40, seed=1)
-    assert made != libraries([], tmp_path, manuals, 40, seed=2)
+def test_manuals_become_a_library_a_collection_and_held_out_documents_are_asked_about(manuals: Path) -> None:
+    made = manual_libraries(manuals, 40, seed=1)
+    assert made == manual_libraries(manuals, 40, seed=1)
+    assert made != manual_libraries(manuals, 40, seed=2)
     assert [library.name for library in made] == ["manuals-mail", "manuals-web"]
     assert {library.kind for library in made} == {"manuals"}
     for library in made:
         assert "Option 1" in "".join(document.text for document in library.documents)
-        assert {document.title for document in library.documents} == {"Manual"}
+        assert {document.title for document in library.documents} == {"Manual", "Other"}
+        held_out = [n for n in range(200) if zlib.crc32(f"{library.name[8:]}/doc-{n}".encode()) % 5 == 0]
+        own = [question for question in library.questions if question.answers]
+        assert {int(question.text.split()[4]) for question in own} <= set(held_out)
         texts = [question.text for question in library.questions]
         assert not any(text.startswith("Does") for text in texts)
         assert any(text.startswith("Why") for text in texts)
@@ -97,14 +102,14 @@ def test_manuals_become_a_library_a_collection(manuals: Path, tmp_path: Path) ->
 
 def test_an_unknown_kind_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="knows no 'films'; it knows encyclopedia"):
-        libraries(["films"], tmp_path, None, 10, seed=1)
+        libraries(["films"], tmp_path, 10, seed=1)
 
 
 @pytest.mark.skipif(not DATA, reason="the datasets are where WHEREFROM_DATA points")
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_kind_has_questions_with_and_without_answers(kind: str) -> None:
     assert DATA
-    made = libraries([kind], Path(DATA), None, 60, seed=1)
+    made = libraries([kind], Path(DATA), 60, seed=1)
     questions = [question for library in made for question in library.questions]
     assert 35 <= len(questions) <= 70
     assert len({question.id for question in questions}) == len(questions)

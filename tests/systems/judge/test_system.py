@@ -285,7 +285,7 @@ def test_an_older_judge_still_judges_and_an_unknown_one_says_what_to_do(weights:
 
 def test_questions_over_manuals_are_one_more_kind(inputs: Inputs, tmp_path: Path) -> None:
     manuals = tmp_path / "manuals.jsonl"
-    line = {"collection": "c", "document": "d", "title": "Boats", "section": "", "kind": "fact", "near_miss": False}
+    line = {"collection": "c", "document": "d-6", "title": "Boats", "section": "", "kind": "fact", "near_miss": False}
     lines = [
         line | {"passage": f"Boat {n} has {n} oars.", "question": f"How many oars has boat {n}?", "answer": str(n)}
         for n in range(12)
@@ -294,8 +294,7 @@ def test_questions_over_manuals_are_one_more_kind(inputs: Inputs, tmp_path: Path
     said = make(replace(inputs, manuals=manuals), tmp_path / "out")
     assert "libraries: made libraries" in said
     judge = read_json(inputs.weights / "judge.json")
-    assert judge["fitted"]["kinds"]["manuals"] == 12
-    assert judge["left out"]["manuals"]["questions"] == 12
+    assert judge["fitted"]["kinds"]["manuals"] == judge["left out"]["manuals"]["questions"] == 12
     assert judge["says"] == "the chance that the answer is right"
     assert len(list((tmp_path / "out" / "libraries").iterdir())) == 1
     manuals.write_text("".join(json.dumps(each) + "\n" for each in lines[:9]))

@@ -18,7 +18,7 @@ class Inputs:
         "The ten-passage set's folder; it is built there if it is not there.", inside="ten-passages"
     )
     manuals: Path | None = given(
-        "A file of questions over manuals, JSON lines, that the reader did not learn from: one more kind of documents.",
+        "A file of questions over manuals, JSON lines: one more kind of documents, of which a fifth is asked about.",
         default=None,
     )
 

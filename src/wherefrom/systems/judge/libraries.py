@@ -76,17 +76,12 @@ class Paragraph:
     unanswered: list[str] = field(default_factory=list)
 
 
-def libraries(kinds: Sequence[str], data: Path, manuals: Path | None, count: int, seed: int) -> list[SmallLibrary]:
+def libraries(kinds: Sequence[str], data: Path, count: int, seed: int) -> list[SmallLibrary]:
     """All libraries of these kinds, about `count` questions each; equal arguments, equal libraries."""
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
         raise SettingsError(f"kinds knows no '{unknown[0]}'; it knows {', '.join(KINDS)}")
-    made: list[SmallLibrary] = []
-    for kind in kinds:
-        made += KINDS[kind](data, count, random.Random(f"{seed} {kind}"))
-    if manuals is not None:
-        made += _manuals(manuals, count, random.Random(f"{seed} manuals"))
-    return made
+    return [library for kind in kinds for library in KINDS[kind](data, count, random.Random(f"{seed} {kind}"))]
 
 
 def dataset_files(kinds: str, data: Path) -> list[Path]:
@@ -347,6 +342,13 @@ def _search(data: Path, count: int, draw: random.Random) -> Iterator[SmallLibrar
     yield SmallLibrary("search", "search", tuple(documents), (*chosen, *absent))
 
 
+_MANUALS_HELD_OUT = 5  # every so many documents
+
+
+def _headed(title: str, section: str, text: str) -> str:
+    return f"{section}\n\n{text}" if section and section != title else text
+
+
 class _ManualQuestion(msgspec.Struct):
     """A line of the file of questions over manuals."""
 
@@ -359,19 +361,30 @@ class _ManualQuestion(msgspec.Struct):
     section: str = ""
     kind: str = ""
     near_miss: bool = False
+    others: list[tuple[str, str, str]] = []  # passages that a search also finds: title, section, text
+
+
+def manual_libraries(file: Path, count: int, seed: int) -> list[SmallLibrary]:
+    """The libraries of a file of questions over manuals."""
+    return list(_manuals(file, count, random.Random(f"{seed} manuals")))
 
 
 def _manuals(file: Path, count: int, draw: random.Random) -> Iterator[SmallLibrary]:
     """A library a collection; passages come under their section's heading, as in the documents they are from.
 
-    Questions for yes or no are left out: the reader does not answer them, what it finds decides only.
+    Only a fifth of the documents is asked about: the reader's material holds those out, by the same rule. Questions for
+    yes or no are left out: the reader does not answer them, what it finds decides only.
     """
     collections: dict[str, dict[tuple[str, str], Paragraph]] = {}
     for _, line in json_records(file, _ManualQuestion):
-        heading = f"{line.section}\n\n" if line.section and line.section != line.title else ""
-        paragraph = collections.setdefault(line.collection, {}).setdefault(
-            (line.document, line.passage), Paragraph(line.document, heading + line.passage, line.title)
-        )
+        own = collections.setdefault(line.collection, {})
+        text = _headed(line.title, line.section, line.passage)
+        paragraph = own.setdefault((line.title, line.passage), Paragraph(line.document, text, line.title))
+        for title, section, passage in line.others:
+            other = Paragraph(f"other {len(own)}", _headed(title, section, passage), title)
+            own.setdefault((title, passage), other)
+        if zlib.crc32(f"{line.collection}/{line.document}".encode()) % _MANUALS_HELD_OUT:
+            continue
         if line.answer is None:
             paragraph.unanswered.append(line.question)
         elif line.kind != "yes-no":

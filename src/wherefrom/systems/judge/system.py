@@ -22,7 +22,7 @@ from wherefrom.evaluate.halves import halved
 from wherefrom.evaluate.spread import evenly_spread
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.systems.judge.about import Inputs
-from wherefrom.systems.judge.libraries import KINDS, OPTIONAL, SmallLibrary, dataset_files, libraries
+from wherefrom.systems.judge.libraries import KINDS, OPTIONAL, SmallLibrary, dataset_files, libraries, manual_libraries
 from wherefrom.train.progress import paced
 from wherefrom.train.stages import Facts, Say, Stage, needed, write_json
 from wherefrom.train.ten_passages import ten_passages
@@ -79,9 +79,20 @@ def stages(settings: JudgeFitSettings, inputs: Inputs, out: Path, say: Say) -> l
         collect(chosen, file(), inputs.weights, settings.threads, paced("readings", say))
         return {"questions": len(chosen)}
 
-    def made_libraries() -> list[SmallLibrary]:
+    def made_libraries() -> list[tuple[list[SmallLibrary], Path]]:
+        """The libraries, and where what is read of them is kept: manuals apart, so that they can be added later."""
         kinds = [kind.strip() for kind in settings.kinds.split(",") if kind.strip()]
-        return libraries(kinds, inputs.data, inputs.manuals, settings.each, settings.seed)
+        made = []
+        if kinds:
+            chosen = libraries(kinds, inputs.data, settings.each, settings.seed)
+            made.append((chosen, readings_file(wider, inputs.weights, libraries_of())))
+        if inputs.manuals is not None:
+            chosen = manual_libraries(inputs.manuals, 2 * settings.each, settings.seed)  # nearest to what people have
+            made.append((chosen, readings_file(wider, inputs.weights, manuals_of(inputs.manuals))))
+        return made
+
+    def manuals_of(file: Path) -> dict[str, Any]:
+        return {"each": settings.each, "seed": settings.seed, "manuals": file_hash(file)}
 
     def libraries_of() -> dict[str, Any]:
         """What the libraries are made of; their texts follow from it."""
@@ -89,24 +100,27 @@ def stages(settings: JudgeFitSettings, inputs: Inputs, out: Path, say: Say) -> l
         files = {
             str(file.relative_to(inputs.data)): file_hash(file) for file in dataset_files(settings.kinds, inputs.data)
         }
-        return {**chosen, "files": files, "manuals": file_hash(inputs.manuals) if inputs.manuals else None}
+        return {**chosen, "files": files}
 
-    def libraries_file() -> Path:
-        return readings_file(wider, inputs.weights, libraries_of())
+    def asked_of() -> dict[str, Any]:
+        return {"kinds": libraries_of(), "manuals": manuals_of(inputs.manuals) if inputs.manuals else None}
 
     def ask_libraries(_: Path) -> Facts:
         from wherefrom.systems.judge.material import collect_libraries
 
-        made = made_libraries()
-        collect_libraries(made, libraries_file(), inputs.weights, settings.threads, paced("libraries", say))
-        return {"libraries": len(made), "questions": sum(len(library.questions) for library in made)}
+        counts: dict[str, int] = {}
+        for made, kept_in in made_libraries():
+            collect_libraries(made, kept_in, inputs.weights, settings.threads, paced("libraries", say))
+            for library in made:
+                counts[library.kind] = counts.get(library.kind, 0) + len(library.questions)
+        return {"questions": counts}
 
     def fitted_of() -> dict[str, Any]:
         """What a judge follows from; equal facts, equal judge."""
         from wherefrom.systems.judge.fit import FITTED
 
         chosen = {name: getattr(settings, name) for name in ("questions", "ridge", "right")}
-        facts = {"model": model_hashes(inputs.weights), **read_of(), "libraries": libraries_of()}
+        facts = {"model": model_hashes(inputs.weights), **read_of(), "libraries": asked_of()}
         return {**facts, "features": list(FITTED), "settings": chosen}
 
     def fit(path: Path) -> Facts:
@@ -115,8 +129,8 @@ def stages(settings: JudgeFitSettings, inputs: Inputs, out: Path, say: Say) -> l
 
         questions = questions_of(valid, None)
         rows = kept(needed(file(), "readings"), evenly_spread(questions, settings.questions))
-        if made := made_libraries():
-            rows += kept_libraries(needed(libraries_file(), "libraries"), made)
+        for made, kept_in in made_libraries():
+            rows += kept_libraries(needed(kept_in, "libraries"), made)
         commit, changed = commit_of()
         judge = fitted_judge(rows, halved(questions), settings.ridge, settings.right)
         write_json(path, {**judge, "made_of": fitted_of(), "commit": commit, "uncommitted_changes": changed})
@@ -126,6 +140,12 @@ def stages(settings: JudgeFitSettings, inputs: Inputs, out: Path, say: Say) -> l
     return [
         ten_passages(ten, inputs.data, say),
         Stage("readings", folder, lambda: {"file": file().name, "questions": settings.questions}, read, in_place=True),
-        Stage("libraries", wider, lambda: {"file": libraries_file().name}, ask_libraries, in_place=True),
+        Stage(
+            "libraries",
+            wider,
+            lambda: {"files": [kept_in.name for _, kept_in in made_libraries()]},
+            ask_libraries,
+            in_place=True,
+        ),
         Stage("judge", inputs.weights / JUDGE, fitted_of, fit, replaces=True),
     ]
