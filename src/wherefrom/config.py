@@ -123,7 +123,7 @@ class RerankSettings:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """Judging whether the library answers the question at all."""
+    """Judging how likely the answer is right; where it is not, it is not given."""
 
     kind: Literal["lexical", "calibrated", "masque"] = "calibrated"  # by the reader; shared words; by the writer
     english_only: bool = True  # other languages are told to be out of reach; unless index.language is another one

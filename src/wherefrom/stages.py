@@ -102,7 +102,7 @@ class Sources(Protocol):
 
 
 class Judge(Protocol):
-    """Says the chance that the library answers each question, from 0 to 1."""
+    """Says the chance that the first candidate is a right answer, from 0 to 1."""
 
     def judge(
         self, questions: Sequence[Question], hits: Sequence[Sequence[Hit]], candidates: Sequence[Sequence[Candidate]]

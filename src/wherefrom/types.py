@@ -115,7 +115,7 @@ class Disagreement:
 class Answer:
     """What the person gets; `text` is None when the library does not answer the question.
 
-    `chance` is the probability that the library answers the question. `evidence` holds the passages that
+    `chance` is the probability that the answer is right. `evidence` holds the passages that
     the words point to, so that an answer can be checked without the library at hand. `rests_on` is the quotation that
     a bare "Yes" or "No", which stands in no passage, was decided by. `reason` says why there is no answer whatever the
     library holds: the question is in a language that is not read. `disagrees` is what other sources say instead.

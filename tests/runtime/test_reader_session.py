@@ -25,7 +25,8 @@ from wherefrom import Library
 from wherefrom.build import build
 from wherefrom.config import resolve
 from wherefrom.features.overlap import Stems
-from wherefrom.judge.calibrated import NAMES, CalibratedJudge, between, features
+from wherefrom.judge.calibrated import CalibratedJudge, between
+from wherefrom.judge.signs import NAMES, features
 from wherefrom.rank.reader import ReaderRanker
 from wherefrom.read.span import SpanReader, best_spans, paragraphs
 from wherefrom.runtime.reader import PassageReading, ReaderSession
@@ -284,7 +285,7 @@ def test_an_answer_found_twice_is_not_doubted_for_it() -> None:
     assert alone is not None
     assert twice[:2] == alone[:2] == (3.0, -6.0)
     assert twice[2] == pytest.approx(math.log(math.exp(-1.0) + math.exp(-1.5)))
-    assert twice[3:] == alone[3:]
+    assert twice[3:6] == alone[3:6]
 
 
 def test_chances_follow_the_knots_where_there_are_some(weights: Path, tmp_path: Path) -> None:
@@ -320,7 +321,7 @@ def test_one_passage_gives_as_many_candidates_as_are_asked_for(session: ReaderSe
         assert len({(candidate.start, candidate.end) for candidate in candidates}) == wanted
 
 
-def test_a_re_ranker_changes_the_answer_and_not_the_chance(weights: Path, tmp_path: Path) -> None:
+def test_a_re_ranker_changes_the_answer_and_not_whether_there_is_one(weights: Path, tmp_path: Path) -> None:
     documents = [Document(f"{n}", f"Boat {n} sails at dawn with {n} hands and comes back at dusk.") for n in range(9)]
     chances, answers = {}, {}
     backwards = write_reranker(tmp_path / "backwards", {"rank": 1.0})

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from wherefrom.judge.calibrated import NAMES
+from wherefrom.judge.signs import NAMES
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.spans import HeadSettings, ReaderNetwork
 from wherefrom.systems.reader.export import to_onnx

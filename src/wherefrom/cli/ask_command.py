@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--min-chance",
     type=click.FloatRange(0.0, 1.0),
     metavar="P",
-    help="Decline below this chance of being answerable [default: judge.min_chance].",
+    help="Decline below this chance that the answer is right [default: judge.min_chance].",
 )
 @click.option(
     "--picture",

@@ -1,1 +1,1 @@
-"""The chance that the library answers a question."""
+"""The chance that an answer is right."""

@@ -50,11 +50,11 @@ def tools(library: Library) -> MCPServer:
         question: _Question,
         style: Annotated[Style, Field(description="How the answer is told.")] = "short",
         min_chance: Annotated[
-            float | None, Field(ge=0, le=1, description="Decline below this chance of being answerable.")
+            float | None, Field(ge=0, le=1, description="Decline below this chance that the answer is right.")
         ] = None,
     ) -> dict[str, Any]:
         """Answer a question from the documents. `answer` is null where they do not hold one; `chance` is the
-        probability that they do; `words` tells for every word which characters of which passage it was copied from;
+        probability that it is right; `words` tells for every word which characters of which passage it was copied from;
         `reason` is filled where the question cannot be answered at all: ask in English; `disagrees` is what other
         documents say instead."""
         return _answered(await off_loop(lambda: library.ask(question, style, min_chance=min_chance)))

@@ -22,14 +22,15 @@ import numpy
 from systems.making import Listening, TinyReader
 from wherefrom import Library
 from wherefrom.config import resolve
-from wherefrom.errors import SettingsError
-from wherefrom.judge.calibrated import NAMES, CalibratedJudge
+from wherefrom.errors import SettingsError, WherefromError
+from wherefrom.judge.calibrated import CalibratedJudge
+from wherefrom.judge.signs import NAMES, OF_READING
 from wherefrom.runtime.reader import ReaderSession
 from wherefrom.runtime.weights import SHIPPED, Weights
 from wherefrom.systems.contract import settings_of
 from wherefrom.systems.judge import system
 from wherefrom.systems.judge.about import ABOUT, Inputs
-from wherefrom.systems.judge.fit import as_json, describe, fit, left_out, measured
+from wherefrom.systems.judge.fit import FITTED, as_json, by_kind, describe, fit, left_out, measured, threshold_for
 from wherefrom.systems.judge.material import JudgedQuestion, questions_of
 from wherefrom.systems.judge.system import JudgeFitSettings
 from wherefrom.train.errors import TrainingError
@@ -41,8 +42,8 @@ from wherefrom.types import Document
 
 
 def row(number: int, article: str, answerable: bool, value: float, f1: float | None = None) -> JudgedQuestion:
-    features = (value, *[0.0] * (len(NAMES) - 1))
-    return JudgedQuestion(str(number), article, answerable, features, f1 if answerable else None)
+    features = tuple(value if name == "null margin" else 0.0 for name in NAMES)
+    return JudgedQuestion(str(number), article, answerable, features, f1 if answerable else None, answerable)
 
 
 def made_up(count: int, chance_of: Callable[[float], float]) -> list[JudgedQuestion]:
@@ -60,7 +61,8 @@ def test_a_logistic_is_used_where_it_is_true() -> None:
     fitted, losses, _ = fit(rows, ridge=1.0)
     assert fitted.knots == ()
     assert losses["logistic"] < losses["isotonic"] < 0.7
-    assert fitted.line.weights[0] / fitted.line.scales[0] == pytest.approx(1.0, abs=0.1)
+    place = FITTED.index("null margin")
+    assert fitted.line.weights[place] / fitted.line.scales[place] == pytest.approx(1.0, abs=0.1)
 
 
 def test_isotonic_is_used_where_chances_do_not_follow_a_logistic() -> None:
@@ -88,6 +90,45 @@ def test_figures_by_hand() -> None:
         2 / 3, abs=1e-4
     )  # what it did, not what was wanted
     assert figures["min_chance"]["0.99"] is None
+
+
+def kinds_of(count: int, shares: dict[str, float]) -> list[JudgedQuestion]:
+    """Kinds that differ in how often a good answer counts as right; the first sign says how good it is."""
+    draw = random.Random(5)
+    rows = []
+    for kind, share in shares.items():
+        for number in range(count):
+            value = draw.uniform(-3.0, 3.0)
+            right = draw.random() < share / (1 + math.exp(-3 * value))
+            features = tuple(value if name == "null margin" else 0.0 for name in NAMES)
+            rows.append(JudgedQuestion(f"{kind} {number}", f"{kind} {number % 9}", right, features, None, right, kind))
+    return rows
+
+
+def test_kinds_with_loose_golds_do_not_lower_the_chance() -> None:
+    exact = dict.fromkeys(("ten passages", "encyclopedia", "stories"), 1.0)
+    alone, _, _ = fit(kinds_of(400, exact), ridge=1.0)
+    beside, _, chances = fit(rows := kinds_of(400, exact | {"forum": 0.2, "web": 0.2}), ridge=1.0)
+    sure = [row for row in rows if row.features and row.features[NAMES.index("null margin")] > 2.0]
+    assert numpy.mean(beside.chances(sure)) == pytest.approx(numpy.mean(alone.chances(sure)), abs=0.05)
+    figures = by_kind(chances, rows, threshold_for(chances, rows, 0.85))
+    assert figures["stories"]["ece"] < 0.08 < 0.2 < figures["forum"]["ece"]
+    assert figures["mean of exact"]["precision"] >= 0.84
+    assert figures["mean"]["precision"] < figures["mean of exact"]["precision"]
+    assert figures["stories"]["auc"] > 0.9
+
+
+def test_a_sign_that_points_the_wrong_way_is_not_believed() -> None:
+    draw = random.Random(2)
+    rows = []
+    for number in range(600):
+        right = draw.random() < 0.5
+        features = tuple({"null margin": float(right), "share": -float(right)}.get(name, 0.0) for name in NAMES)
+        rows.append(JudgedQuestion(str(number), f"a {number % 7}", right, features, None, right))
+    fitted, _, _ = fit(rows, ridge=1.0)
+    weights = dict(zip(FITTED, fitted.line.weights, strict=True))
+    assert weights["null margin"] > 0.5
+    assert weights["share"] == 0.0
 
 
 def test_left_out_chances_come_from_other_articles() -> None:
@@ -151,7 +192,7 @@ def inputs(weights: Path, tmp_path: Path) -> Inputs:
     return Inputs(weights=tmp_path / "weights", data=tmp_path / "none", ten_passages=tmp_path / "ten")
 
 
-SETTINGS = JudgeFitSettings(titles=False, threads=1)
+SETTINGS = JudgeFitSettings(titles=False, threads=1, questions=0, kinds="")
 
 
 def make(
@@ -178,8 +219,8 @@ def test_an_interrupted_fit_goes_on_and_run_time_reads_its_judge(inputs: Inputs,
     judge = read_json(judged)
     assert judge["fitted"]["questions"] + judge["measured"]["questions"] == 24
     assert judge["made_of"] == note_of(out, "judge")["made_of"]
-    assert judge["made_of"].keys() == read_json(SHIPPED / "reader" / "judge.json")["made_of"].keys()
-    assert judge["made_of"]["settings"] == {"questions": 0, "ridge": 1.0, "right": 0.5}
+    assert judge["made_of"].keys() >= read_json(SHIPPED / "reader" / "judge.json")["made_of"].keys()
+    assert judge["made_of"]["settings"] == {"questions": 0, "ridge": 30.0, "right": 0.5}
     assert note_of(out, "judge")["facts"]["aurc"] == judge["measured"]["aurc"]
     assert "judge.min_chance=" in describe(judge) or "not reached" in describe(judge)
     assert f"judge: {describe(judge).splitlines()[0]}" in "\n".join(said)
@@ -208,7 +249,7 @@ def test_a_made_reader_gets_a_judge_that_a_library_asks(tiny_reader: TinyReader,
     weights = shutil.copytree(tiny_reader.out / "weights", tmp_path / "weights")
     inputs = Inputs(weights=weights, data=given.data, ten_passages=given.ten_passages)
     make(inputs, tmp_path / "out", settings=replace(SETTINGS, titles=True))
-    assert list(read_json(weights / "judge.json")["terms"]) == list(NAMES)
+    assert list(read_json(weights / "judge.json")["terms"]) == list(FITTED)
     chosen = ["rank.kind=reader", "read.kind=span", "judge.kind=calibrated", f"runtime.reader={weights}"]
     library = Library(tmp_path / "library", resolve(overrides=chosen))
     library.put([Document("memo", "Town A has 12 bridges.", "Town A")])
@@ -227,6 +268,38 @@ def test_what_run_time_says_is_what_was_fitted(weights: Path, tmp_path: Path) ->
     assert [judge._chance(each.features) for each in rows] == pytest.approx(fitted.chances(rows), abs=1e-4)
     assert fitted.knots
     assert interpolated(fitted.knots, numpy.array([99.0]))[0] == fitted.knots[-1][1]
+
+
+def test_an_older_judge_still_judges_and_an_unknown_one_says_what_to_do(weights: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    terms = {name: [1.0, 0.0, 1.0] for name in OF_READING}
+    (folder / "judge.json").write_text(json.dumps({"bias": 0.5, "terms": terms}))
+    judge = CalibratedJudge(ReaderSession(Weights(folder), threads=1))
+    features = tuple(0.25 if name in OF_READING else 99.0 for name in NAMES)
+    assert judge._chance(features) == pytest.approx(1 / (1 + math.exp(-2.0)))
+    (folder / "judge.json").write_text(json.dumps({"bias": 0.5, "terms": {"mood": [1.0, 0.0, 1.0]}}))
+    with pytest.raises(WherefromError, match=r"goes by 'mood'.*wherefrom train judge"):
+        CalibratedJudge(ReaderSession(Weights(folder), threads=1))._chance(features)
+
+
+def test_questions_over_manuals_are_one_more_kind(inputs: Inputs, tmp_path: Path) -> None:
+    manuals = tmp_path / "manuals.jsonl"
+    line = {"collection": "c", "document": "d-6", "title": "Boats", "section": "", "kind": "fact", "near_miss": False}
+    lines = [
+        line | {"passage": f"Boat {n} has {n} oars.", "question": f"How many oars has boat {n}?", "answer": str(n)}
+        for n in range(12)
+    ]
+    manuals.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    said = make(replace(inputs, manuals=manuals), tmp_path / "out")
+    assert "libraries: made libraries" in said
+    judge = read_json(inputs.weights / "judge.json")
+    assert judge["fitted"]["kinds"]["manuals"] == judge["left out"]["manuals"]["questions"] == 12
+    assert judge["says"] == "the chance that the answer is right"
+    assert len(list((tmp_path / "out" / "libraries").iterdir())) == 1
+    manuals.write_text("".join(json.dumps(each) + "\n" for each in lines[:9]))
+    make(replace(inputs, manuals=manuals), tmp_path / "out")
+    assert read_json(inputs.weights / "judge.json")["fitted"]["kinds"]["manuals"] == 9
 
 
 def test_too_few_questions_are_refused(inputs: Inputs, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""The judge: the chance that a reader's answer is one."""
+"""The judge: the chance that a reader's answer is right."""

@@ -17,13 +17,17 @@ class Inputs:
     ten_passages: Path | None = given(
         "The ten-passage set's folder; it is built there if it is not there.", inside="ten-passages"
     )
+    manuals: Path | None = given(
+        "A file of questions over manuals, JSON lines: one more kind of documents, of which a fifth is asked about.",
+        default=None,
+    )
 
 
 ABOUT = About(
     name="judge",
-    summary="Fit the chance that a reader's answer is one, and write it beside the reader's network.",
+    summary="Fit the chance that a reader's answer is right, and write it beside the reader's network.",
     inputs=Inputs,
-    stages=("ten-passages", "readings", "judge"),
-    use="judge.json lies beside the network now; `measured` in it says which judge.min_chance keeps which precision",
+    stages=("ten-passages", "readings", "libraries", "judge"),
+    use="judge.json lies beside the network now; `min_chance` in it says which judge.min_chance keeps which precision",
     needs=("numpy", "tokenizers", "onnxruntime"),
 )

@@ -1,4 +1,4 @@
-"""The questions of the ten-passage set as the judge sees them: read once by the network, then kept in a file.
+"""Questions as the judge sees them, of the ten-passage set and of small libraries: read once, then kept in a file.
 
 Reading takes minutes to an hour; what has been read is kept line by line, so that an interrupted run goes on. The
 file is named by a hash of all that the numbers depend on: other weights or other features make another file.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from wherefrom.build import build
 from wherefrom.config import Settings, resolve, to_mapping
@@ -19,7 +20,8 @@ from wherefrom.data.examples import whole
 from wherefrom.data.msmarco import NO_ANSWER
 from wherefrom.durable import write_text
 from wherefrom.evaluate.ten_passages import passage_of, rows_of
-from wherefrom.judge import calibrated
+from wherefrom.judge import calibrated, signs
+from wherefrom.library import Library
 from wherefrom.metrics.answers import token_f1
 from wherefrom.origin import file_hash
 from wherefrom.pipeline import Pipeline
@@ -27,12 +29,32 @@ from wherefrom.rank import reader as ranker
 from wherefrom.read import span
 from wherefrom.runtime import reader as session
 from wherefrom.runtime.weights import Weights
+from wherefrom.systems.judge import libraries
+from wherefrom.systems.judge.libraries import SmallLibrary
+from wherefrom.text import normalized
 from wherefrom.train.errors import TrainingError
-from wherefrom.types import Hit, Passage, Question
+from wherefrom.types import Hit, Passage, Question, Trace
 
 _BATCH = 8  # questions read together: a few seconds lost by an interruption
-_CODE = (session, ranker, span, calibrated)  # what computes the features
+_CODE = (session, ranker, span, calibrated, signs, libraries)  # what computes the features
+TEN = "ten passages"
+_ENOUGH = 0.6  # token F1 with a gold answer from which another wording of it counts as right
+_LONG = 8  # words of a gold answer that is a sentence, ...
+_LEAST = 3  # ... and of an answer in it
 _MODEL = ("model.onnx", "tokenizer.json", "settings.toml")
+
+
+class AnyQuestion(Protocol):
+    """One of either source."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def answers(self) -> tuple[str, ...]: ...
+    @property
+    def article(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +66,9 @@ class JudgedQuestion:
     answerable: bool
     features: tuple[float, ...] | None  # None: nothing was found to look at
     f1: float | None  # of the best candidate; None where there is no gold answer
+    right: bool = False  # whether the first candidate answers it
+    kind: str = TEN  # of the documents
+    text: str = ""  # the first candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,18 +161,83 @@ def model_hashes(weights: Path) -> dict[str, str]:
     return {name: file_hash(Weights(weights).file(name)) for name in _MODEL}
 
 
+def is_right(text: str, answers: Sequence[str]) -> bool:
+    """Whether it holds a gold answer as whole words, or says it in nearly the same ones (SQuAD's normal form).
+
+    Long golds are whole sentences that an answer stands in: there some words of them are enough.
+    """
+    plain = normalized(text)
+    for gold in filter(None, map(normalized, answers)):
+        if f" {gold} " in f" {plain} " or token_f1(plain, [gold], "1.1") >= _ENOUGH:
+            return True
+        long = len(gold.split()) > _LONG
+        if long and len(plain.split()) >= _LEAST and f" {plain} " in f" {gold} ":
+            return True
+    return False
+
+
 def _read(pipeline: Pipeline, batch: Sequence[TenPassageQuestion]) -> Iterator[JudgedQuestion]:
-    """Rank, read and look, as `Pipeline.answer_many` does; the given order stands for a retriever's."""
-    questions = [Question(each.id, each.text) for each in batch]
+    """The given order stands for a retriever's."""
     given = [[Hit(passage, 1.0 / rank) for rank, passage in enumerate(each.passages, start=1)] for each in batch]
-    assert pipeline.ranker is not None
+    traces = [Trace(Question(each.id, each.text), tuple(hits)) for each, hits in zip(batch, given, strict=True)]
+    yield from _judged(pipeline, batch, traces, TEN)
+
+
+def _judged(
+    pipeline: Pipeline, batch: Sequence[AnyQuestion], traces: Sequence[Trace], kind: str
+) -> Iterator[JudgedQuestion]:
+    """Rank, read, re-rank and look, as `Pipeline.answer_many` does."""
     assert isinstance(pipeline.judge, calibrated.CalibratedJudge)
-    hits = pipeline.ranker.rank(questions, given)
-    candidates = pipeline.reader.read(questions, hits)
-    seen = pipeline.judge.features(questions, hits, candidates)
-    for each, read, features in zip(batch, candidates, seen, strict=True):
-        f1 = token_f1(read[0].text if read else "", each.answers, "1.1") if each.answers else None
-        yield JudgedQuestion(each.id, each.article, bool(each.answers), features, f1)
+    traces = pipeline.read_many(pipeline.rank_many(traces))
+    seen = pipeline.judge.features(
+        [trace.question for trace in traces], [trace.hits for trace in traces], [trace.candidates for trace in traces]
+    )
+    for each, trace, features in zip(batch, traces, seen, strict=True):
+        text = trace.candidates[0].text if trace.candidates else ""
+        f1 = token_f1(text, each.answers, "1.1") if each.answers else None
+        right = bool(each.answers) and is_right(text, each.answers)
+        yield JudgedQuestion(each.id, each.article, bool(each.answers), features, f1, right, kind, text)
+
+
+def collect_libraries(
+    made: Sequence[SmallLibrary],
+    file: Path,
+    weights: Path,
+    threads: int,
+    report: Callable[[int, int], None] = lambda *_: None,
+) -> None:
+    """Make every library that is not in the file yet and ask its questions; whole libraries are kept."""
+    known = _read_before(file)
+    missing = [library for library in made if not all(question.id in known for question in library.questions)]
+    total = sum(len(library.questions) for library in made)
+    done = total - sum(len(library.questions) for library in missing)
+    report(done, total)
+    if not missing:
+        return
+    settings = neural(weights, threads)
+    pipeline = build(settings, None)
+    with file.open("a", encoding="utf-8") as lines:
+        for each in missing:
+            with tempfile.TemporaryDirectory() as folder, Library(folder, settings) as library:
+                library.put(each.documents)
+                searching = replace(pipeline, retriever=library.pipeline().retriever)
+                for begin in range(0, len(each.questions), _BATCH):
+                    batch = each.questions[begin : begin + _BATCH]
+                    traces = searching.find_many([Question(question.id, question.text) for question in batch])
+                    for judged in _judged(searching, batch, traces, each.kind):
+                        lines.write(json.dumps(asdict(judged)) + "\n")
+                    done += len(batch)
+                    report(done, total)
+                lines.flush()
+
+
+def kept_libraries(file: Path, made: Sequence[SmallLibrary]) -> list[JudgedQuestion]:
+    """What was read of these libraries' questions."""
+    known = _read_before(file)
+    questions = [question for library in made for question in library.questions]
+    if missing := sum(question.id not in known for question in questions):
+        raise TrainingError(f"{missing} questions have not been read yet; run the stage libraries (--stage libraries)")
+    return [known[question.id] for question in questions]
 
 
 def _read_before(file: Path) -> dict[str, JudgedQuestion]:

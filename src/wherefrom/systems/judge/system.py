@@ -1,11 +1,14 @@
-"""Fits the judge of a reader: from what the network says of ten passages to the chance that they answer the question.
+"""Fits the judge of a reader: from what the network says of passages to the chance that its answer is right.
 
     OUT/ten-passages/     the ten-passage set, unless another folder is named; no article of its validation part was
                           trained on
     OUT/readings/         what the network says of its questions, kept line by line
+    OUT/libraries/        the same of small libraries, of several kinds of documents
     WEIGHTS/judge.json    the result, beside the network: what `judge/calibrated.py` reads, and what was measured
 
-Articles are dealt into two halves: the judge is fitted on the questions of one and measured on those of the other.
+Every kind of documents is judged by a judge that was fitted on the others: what that is worth stands for documents that
+nobody has seen yet, and the least chance to answer from is chosen by it. Articles of the ten-passage set are dealt into
+two halves beside: the judge is fitted on the questions of one and measured on those of the other.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ from typing import Any
 from wherefrom.errors import SettingsError
 from wherefrom.evaluate.halves import halved
 from wherefrom.evaluate.spread import evenly_spread
-from wherefrom.judge.calibrated import NAMES
 from wherefrom.origin import commit_of, file_hash
 from wherefrom.systems.judge.about import Inputs
+from wherefrom.systems.judge.libraries import KINDS, OPTIONAL, SmallLibrary, dataset_files, libraries, manual_libraries
 from wherefrom.train.progress import paced
 from wherefrom.train.stages import Facts, Say, Stage, needed, write_json
 from wherefrom.train.ten_passages import ten_passages
@@ -32,13 +35,20 @@ FIGURES = ("questions", "answerable_f1", "answerable_f1 at 0.5", "ece", "aurc") 
 class JudgeFitSettings:
     """How the judge is fitted."""
 
-    questions: int = 0  # at most so many, evenly spread; 0 takes all of them
-    ridge: float = 1.0  # pull of the weights towards 0, after scaling; thousands of questions outweigh it
+    questions: int = 600  # of the ten-passage set at most so many, evenly spread; 0 takes all of them
+    each: int = 150  # questions of each other kind of documents, about
+    kinds: str = ",".join(
+        kind for kind in KINDS if kind not in OPTIONAL
+    )  # of documents, with commas; each needs its dataset
+    seed: int = 1  # by which questions and paragraphs are drawn
+    ridge: float = 30.0  # pull of the weights towards 0, after scaling; 3 to 100 gave nearly the same
     right: float = 0.5  # F1 with a gold answer from which an answer counts as right, as in `wherefrom score`
     titles: bool = True  # passages are read with the titles of their articles, as those of a library have them
     threads: int = 2
 
     def __post_init__(self) -> None:
+        if self.each < 1:
+            raise SettingsError(f"each is {self.each}; at least 1 question of each kind is needed")
         if self.questions < 0 or self.ridge <= 0 or not 0.0 < self.right <= 1.0 or self.threads < 1:
             raise SettingsError("questions must be 0 or above, ridge, right and threads above 0, and right at most 1")
 
@@ -51,6 +61,7 @@ def stages(settings: JudgeFitSettings, inputs: Inputs, out: Path, say: Say) -> l
     from wherefrom.systems.judge.material import model_hashes, questions_of, readings_file
 
     ten, folder = inputs.ten_passages or out / "ten-passages", out / "readings"
+    wider = out / "libraries"
     valid = ten / "valid.jsonl.gz"
 
     def read_of() -> dict[str, Any]:
@@ -68,17 +79,58 @@ def stages(settings: JudgeFitSettings, inputs: Inputs, out: Path, say: Say) -> l
         collect(chosen, file(), inputs.weights, settings.threads, paced("readings", say))
         return {"questions": len(chosen)}
 
+    def made_libraries() -> list[tuple[list[SmallLibrary], Path]]:
+        """The libraries, and where what is read of them is kept: manuals apart, so that they can be added later."""
+        kinds = [kind.strip() for kind in settings.kinds.split(",") if kind.strip()]
+        made = []
+        if kinds:
+            chosen = libraries(kinds, inputs.data, settings.each, settings.seed)
+            made.append((chosen, readings_file(wider, inputs.weights, libraries_of())))
+        if inputs.manuals is not None:
+            chosen = manual_libraries(inputs.manuals, 2 * settings.each, settings.seed)  # nearest to what people have
+            made.append((chosen, readings_file(wider, inputs.weights, manuals_of(inputs.manuals))))
+        return made
+
+    def manuals_of(file: Path) -> dict[str, Any]:
+        return {"each": settings.each, "seed": settings.seed, "manuals": file_hash(file)}
+
+    def libraries_of() -> dict[str, Any]:
+        """What the libraries are made of; their texts follow from it."""
+        chosen = {name: getattr(settings, name) for name in ("each", "kinds", "seed")}
+        files = {
+            str(file.relative_to(inputs.data)): file_hash(file) for file in dataset_files(settings.kinds, inputs.data)
+        }
+        return {**chosen, "files": files}
+
+    def asked_of() -> dict[str, Any]:
+        return {"kinds": libraries_of(), "manuals": manuals_of(inputs.manuals) if inputs.manuals else None}
+
+    def ask_libraries(_: Path) -> Facts:
+        from wherefrom.systems.judge.material import collect_libraries
+
+        counts: dict[str, int] = {}
+        for made, kept_in in made_libraries():
+            collect_libraries(made, kept_in, inputs.weights, settings.threads, paced("libraries", say))
+            for library in made:
+                counts[library.kind] = counts.get(library.kind, 0) + len(library.questions)
+        return {"questions": counts}
+
     def fitted_of() -> dict[str, Any]:
         """What a judge follows from; equal facts, equal judge."""
+        from wherefrom.systems.judge.fit import FITTED
+
         chosen = {name: getattr(settings, name) for name in ("questions", "ridge", "right")}
-        return {"model": model_hashes(inputs.weights), **read_of(), "features": list(NAMES), "settings": chosen}
+        facts = {"model": model_hashes(inputs.weights), **read_of(), "libraries": asked_of()}
+        return {**facts, "features": list(FITTED), "settings": chosen}
 
     def fit(path: Path) -> Facts:
         from wherefrom.systems.judge.fit import describe, fitted_judge
-        from wherefrom.systems.judge.material import kept
+        from wherefrom.systems.judge.material import kept, kept_libraries
 
         questions = questions_of(valid, None)
         rows = kept(needed(file(), "readings"), evenly_spread(questions, settings.questions))
+        for made, kept_in in made_libraries():
+            rows += kept_libraries(needed(kept_in, "libraries"), made)
         commit, changed = commit_of()
         judge = fitted_judge(rows, halved(questions), settings.ridge, settings.right)
         write_json(path, {**judge, "made_of": fitted_of(), "commit": commit, "uncommitted_changes": changed})
@@ -88,5 +140,12 @@ def stages(settings: JudgeFitSettings, inputs: Inputs, out: Path, say: Say) -> l
     return [
         ten_passages(ten, inputs.data, say),
         Stage("readings", folder, lambda: {"file": file().name, "questions": settings.questions}, read, in_place=True),
+        Stage(
+            "libraries",
+            wider,
+            lambda: {"files": [kept_in.name for _, kept_in in made_libraries()]},
+            ask_libraries,
+            in_place=True,
+        ),
         Stage("judge", inputs.weights / JUDGE, fitted_of, fit, replaces=True),
     ]

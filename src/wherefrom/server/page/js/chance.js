@@ -1,4 +1,4 @@
-// The chance that the library answers the question, as a gauge, and what is said where it declines.
+// The chance that the answer is right, as a gauge, and what is said where it declines.
 
 import { make, width } from "./dom.js";
 import { opener, titled } from "./answer.js";
@@ -11,13 +11,13 @@ export function inHundred(chance) {
 /** A gauge with the smallest chance that is answered with marked on it. */
 export function gauge(chance, needed) {
   const level = chance >= 0.7 ? "good" : chance >= 0.4 ? "middling" : "poor";
-  const words = { good: "it probably does", middling: "it may, or may not", poor: "it probably does not" }[level];
+  const words = { good: "it probably is", middling: "it may be, or not", poor: "it probably is not" }[level];
   const meter = make(
     "div",
     {
       class: `meter ${level}`,
       role: "meter",
-      "aria-label": "Chance that the library answers the question",
+      "aria-label": "Chance that the answer is right",
       "aria-valuemin": "0",
       "aria-valuemax": "100",
       "aria-valuenow": String(Math.round(100 * chance)),
@@ -31,7 +31,7 @@ export function gauge(chance, needed) {
   const told = make(
     "span",
     {},
-    "Chance that the library answers this: ",
+    "Chance that the answer is right: ",
     make("b", {}, inHundred(chance)),
     ` (${words}). `,
   );
