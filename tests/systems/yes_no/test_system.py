@@ -160,10 +160,15 @@ def heard(number: int, truth: float, yes: bool, source: str = "boolq", asks: boo
 def test_how_sure_it_has_to_be() -> None:
     chances = numpy.array([0.99] * 60 + [0.75] * 20 + [0.55] * 20)
     yes = numpy.array([True] * 57 + [False] * 3 + [True] * 14 + [False] * 6 + [True] * 9 + [False] * 11)
-    assert sure_enough(chances, yes, precision=0.85, coverage=0.75) == 0.56  # the first that leaves the coins out
-    assert sure_enough(chances, yes, precision=0.94, coverage=0.5) == 0.76
-    assert sure_enough(chances, yes, precision=0.94, coverage=0.75) == 0.75  # out of reach: as sure as 75 % allow
-    assert sure_enough(chances, yes, precision=0.7, coverage=0.75) == 0.5
+
+    def sure(precision: float, coverage: float, sources: list[str] | None = None) -> float:
+        return sure_enough(chances, yes, sources or ["boolq"] * 100, precision, coverage)
+
+    assert sure(precision=0.85, coverage=0.75) == 0.56  # the first that leaves the coins out
+    assert sure(precision=0.94, coverage=0.5) == 0.76
+    assert sure(precision=0.94, coverage=0.75) == 0.75  # out of reach: as sure as 75 % allow
+    assert sure(precision=0.7, coverage=0.75) == 0.5
+    assert sure(0.94, 0.5, ["boolq"] * 60 + ["manuals"] * 40) == 0.75  # of the manuals' none would get a word above
 
 
 def test_words_are_counted_over_all_questions() -> None:

@@ -124,7 +124,7 @@ def fit_verdicts(heard: Sequence[HeardQuestion], ridge: float, precision: float,
     losses = {name: log_loss(given, yes) for name, given in chances.items()}
     best = min(losses, key=lambda name: losses[name])
     line = logistic(_columns(fitted, _SETS[best]), yes, ridge)
-    sure = sure_enough(chances[best], yes, precision, coverage)
+    sure = sure_enough(chances[best], yes, [row.source for row in fitted], precision, coverage)
     used: dict[str, Any] = line.saved(_SETS[best])
     terms = {name: used["terms"].get(name, [0.0, 0.0, 1.0]) for name in TRUTH_NAMES}
 
@@ -152,13 +152,14 @@ def fit_verdicts(heard: Sequence[HeardQuestion], ridge: float, precision: float,
     )
 
 
-def sure_enough(chances: Numbers, yes: Truths, precision: float, coverage: float) -> float:
+def sure_enough(chances: Numbers, yes: Truths, sources: Sequence[str], precision: float, coverage: float) -> float:
     """The least chance of a word at which `precision` of the words are right.
 
-    Where fewer than `coverage` of the questions would then get a word: the largest that leaves so many one.
+    Where fewer than `coverage` of the questions of a source would then get a word: the largest that leaves so many one.
     """
     certain, right = numpy.maximum(chances, 1 - chances), (chances >= 0.5) == yes
-    wide = [least for least in _STEPS if (certain >= least).mean() >= coverage] or _STEPS[:1]
+    apart = [certain[numpy.array([each == source for each in sources])] for source in dict.fromkeys(sources)]
+    wide = [least for least in _STEPS if all((own >= least).mean() >= coverage for own in apart)] or _STEPS[:1]
     exact = [least for least in wide if right[certain >= least].mean() >= precision]
     return min(exact) if exact else max(wide)
 
