@@ -65,7 +65,7 @@ def _line(weights: Weights, file: str, names: Sequence[str]) -> tuple[FittedLine
 
 
 @dataclass(frozen=True, slots=True)
-class _HeardSentence:
+class HeardSentence:
     """A sentence of a passage, and what the network says of it alone."""
 
     span: Span
@@ -79,7 +79,7 @@ class Hearing:
 
     features: tuple[float, ...]  # in the order of TRUTH_NAMES
     passage: Passage
-    sentences: tuple[_HeardSentence, ...]
+    sentences: tuple[HeardSentence, ...]
 
     def deciding(self, yes: bool) -> Span:
         """The sentence that decides it this way; the first of those that do so equally."""
@@ -130,7 +130,7 @@ def _hearing(
     stems: Stems,
 ) -> Hearing:
     heard = tuple(
-        _HeardSentence(span, reading.relevance, reading.truth or 0.0)
+        HeardSentence(span, reading.relevance, reading.truth or 0.0)
         for span, reading in zip(spans, readings, strict=True)
     )
     apart = pooled_truth([each.relevance for each in heard], [each.truth for each in heard])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,18 @@ from wherefrom.runtime.weights import SHIPPED
 from wherefrom.systems.yes_no import system as polarity
 from wherefrom.systems.yes_no.about import Inputs
 from wherefrom.systems.yes_no.questions import BOOLQ, LABELS, _answered, labelled, manual_questions
-from wherefrom.systems.yes_no.verdicts import HeardQuestion, fit_verdicts, left_out, measured_words, sure_enough
+from wherefrom.systems.yes_no.verdicts import (
+    HeardQuestion,
+    _quotes,
+    fit_verdicts,
+    left_out,
+    measured_words,
+    sure_enough,
+)
 from wherefrom.train.logistic import logistic
 from wherefrom.train.stages import read_json, run, write_json
 from wherefrom.types import Question
+from wherefrom.write.yes_no import HeardSentence, Hearing
 
 
 def test_labels_are_one_a_question() -> None:
@@ -182,6 +191,22 @@ def test_words_are_counted_over_all_questions() -> None:
     assert measured_words(rows, numpy.full(4, 0.5), sure=0.7)["interval"] == []
 
 
+def test_a_quotation_is_right_where_it_holds_what_decides() -> None:
+    text = "The mill is old. It is not\nopen in May, though. Dogs bark."
+    spans = [(0, 16), (17, 46), (47, 57)]
+    assert [text[slice(*span)] for span in spans][1].startswith("It is not")
+
+    def quotes(evidence: str, place: int) -> bool:
+        heard_there = tuple(HeardSentence(span, 3.0 * (at == place), -1.0) for at, span in enumerate(spans))
+        return _quotes(Hearing((-1.0,), whole("p", text), heard_there), evidence)
+
+    assert quotes("not open in May", 1)
+    assert quotes("It is not open in May, though. Dogs bark.", 2)
+    assert not quotes("not open in May", 0)
+    figures = measured_words([replace(heard(n, 0, True), quotes=n > 1) for n in range(4)], numpy.full(4, 0.9), sure=0.7)
+    assert figures["quotes what decides"] == 0.5
+
+
 def test_the_line_finds_how_much_a_truth_is_worth() -> None:
     random = numpy.random.default_rng(5)
     truths = random.normal(size=4000) * 2
@@ -224,6 +249,7 @@ def manuals_file(folder: Path) -> Path:
             "question": f"Is mill {number} open?",
             "answer": "yes" if number % 2 else "no",
             "kind": "yes-no",
+            "evidence": f"is {'' if number % 2 else 'not '}open.",
             "others": [["Ferries", "", f"Ferry {number} sails twice a day."]],
         }
         for number in range(60)
@@ -239,6 +265,7 @@ def test_manuals_give_the_yes_no_questions_that_readers_have_not_seen(tmp_path: 
     assert 5 < len(rows) < 20  # of 60, a fifth of the documents
     assert all(row.yes == (" not " not in row.example.passages[0].text) for row in rows)
     assert {len(row.example.passages) for row in rows} == {2}
+    assert all(row.evidence in row.example.passages[0].text for row in rows)
 
 
 def test_a_network_that_says_yes_and_no_is_fitted_as_it_is_listened_to(tmp_path: Path) -> None:
@@ -272,6 +299,8 @@ def test_a_network_that_says_yes_and_no_is_fitted_as_it_is_listened_to(tmp_path:
     figures = note["facts"]["truth"]
     assert figures["fitted on"]["boolq"] == 20
     assert set(figures["measured"]) >= {"boolq, the other half", "manuals, left out of the fit", "multirc"}
+    assert 0 <= figures["measured"]["manuals, left out of the fit"]["quotes what decides"] <= 1
+    assert "quotes what decides" not in figures["measured"]["multirc"]
     assert any(line.startswith("fit: boolq, the other half: 20 questions, a word for") for line in said)
     # The pipeline listens with what was fitted.
     chosen = [f"runtime.reader={reader}", f"runtime.yes_no={out / 'weights'}", "write.kind=verbatim"]

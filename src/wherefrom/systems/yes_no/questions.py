@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from wherefrom.data import boolq, manuals, msmarco, multirc, squad
 from wherefrom.data.examples import Example
+from wherefrom.data.opening import json_records
 from wherefrom.errors import NotFound
 from wherefrom.features.polarity import asks_yes_no
 from wherefrom.lab import lab_file
@@ -24,6 +27,10 @@ BOOLQ = "boolq/valid.jsonl.xz"
 _BEGINNING = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
 
+class _Decided(msgspec.Struct):
+    evidence: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class YesNoQuestion:
     """A yes/no question, the passage that answers it and whether the answer is yes."""
@@ -31,6 +38,7 @@ class YesNoQuestion:
     source: str
     example: Example
     yes: bool
+    evidence: str = ""  # what decides it, where somebody has said so
 
 
 def labelled(data: Path) -> list[YesNoQuestion]:
@@ -75,8 +83,9 @@ def boolq_questions(data: Path) -> list[YesNoQuestion]:
 
 def manual_questions(file: Path) -> list[YesNoQuestion]:
     """Those over manuals that readers do not learn from, the right passage among others that a search finds."""
+    evidence = [record.evidence or "" for _, record in json_records(file, _Decided)]
     return [
-        YesNoQuestion("manuals", example, example.answers == ("yes",))
-        for example in manuals.load(file)
+        YesNoQuestion("manuals", example, example.answers == ("yes",), decided)
+        for example, decided in zip(manuals.load(file), evidence, strict=True)
         if example.kind == "yes-no" and example.answers and manuals.is_held_out(example)
     ]

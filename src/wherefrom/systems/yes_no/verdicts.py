@@ -24,11 +24,12 @@ from wherefrom.pipeline import Pipeline
 from wherefrom.runtime.reader import ReaderSession
 from wherefrom.runtime.weights import Weights
 from wherefrom.systems.yes_no.questions import YesNoQuestion
+from wherefrom.text import normalized
 from wherefrom.train.logistic import Numbers, Truths, log_loss, logistic, sigmoid
 from wherefrom.train.progress import paced
 from wherefrom.train.stages import Say
 from wherefrom.types import Hit
-from wherefrom.write.yes_no import YesNoWriter
+from wherefrom.write.yes_no import Hearing, YesNoWriter
 
 FOLDS = 8
 SURE = (0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
@@ -54,6 +55,7 @@ class HeardQuestion:
     yes: bool
     asks: bool  # for yes or no, by its form: otherwise nobody listens
     features: tuple[float, ...]
+    quotes: bool | None = None  # whether the sentence that is quoted is what decides; None where nobody has said so
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,16 @@ def heard_of(rows: Sequence[YesNoQuestion], pipeline: Pipeline, say: Say) -> lis
                 text = row.example.passages[0].text
                 article = row.example.article if row.source != "boolq" else text  # some passages have two questions
                 asks = asks_yes_no(row.example.question.text)
-                heard.append(HeardQuestion(row.source, article or text, row.yes, asks, hearing.features))
+                quotes = _quotes(hearing, row.evidence) if row.evidence else None
+                heard.append(HeardQuestion(row.source, article or text, row.yes, asks, hearing.features, quotes))
     return heard
+
+
+def _quotes(hearing: Hearing, evidence: str) -> bool:
+    """Whether the sentence that decides, whichever way, holds what was said to decide, or stands in it."""
+    start, end = hearing.deciding(hearing.features[0] >= 0)
+    quoted, wanted = normalized(hearing.passage.text[start:end]), normalized(evidence)
+    return bool(quoted) and (wanted in quoted or quoted in wanted)
 
 
 def left_out(seen: Numbers, yes: Truths, articles: Sequence[str], ridge: float) -> Numbers:
@@ -179,6 +189,7 @@ def measured_words(rows: Sequence[HeardQuestion], chances: Numbers, sure: float)
 
     words = right[certain >= sure].astype(float).tolist()
     interval = bootstrap_interval(words) if words else None
+    quotes = [row.quotes for row in rows if row.quotes is not None]
     return {
         "questions": len(rows),
         "always yes": round(float(yes.mean()), 4),
@@ -187,6 +198,7 @@ def measured_words(rows: Sequence[HeardQuestion], chances: Numbers, sure: float)
         "ece": round(expected_calibration_error(certain[asks].tolist(), right[asks].tolist()), 4)
         if asks.any()
         else None,
+        **({"quotes what decides": round(sum(quotes) / len(quotes), 4)} if quotes else {}),
         "sure": {str(least): at(least) for least in SURE},
     }
 
