@@ -22,7 +22,7 @@ from statistics import fmean
 from bench.corpus import DataMissing
 from bench.runs import RUNS, RunLine, record
 from wherefrom import Library
-from wherefrom.config import IndexSettings
+from wherefrom.config import IndexSettings, resolve
 from wherefrom.data import catalog, qa2d
 from wherefrom.data.examples import Example, whole
 from wherefrom.data.opening import byte_lines, split_file, tsv_rows
@@ -59,8 +59,8 @@ Say = Callable[[Example], str]
 class Baselines:
     """Makes the lines of every topic; loads each dataset once."""
 
-    def __init__(self, data: Path, ten_passages: Path) -> None:
-        self._data, self._ten_passages = data, ten_passages
+    def __init__(self, data: Path, ten_passages: Path, overrides: Sequence[str] = ()) -> None:
+        self._data, self._ten_passages, self._overrides = data, ten_passages, tuple(overrides)
         self._loaded: dict[str, list[Example]] = {}
 
     def short_answers(self) -> list[RunLine]:
@@ -157,7 +157,7 @@ class Baselines:
         rows = [json.loads(line) for _, line in byte_lines(path)]
         share = 100 * fmean(row["label"] for row in rows)
         over = "yes/no questions and their passage"
-        words = answered([(_question(row["question"]), row["passage"]) for row in rows])
+        words = answered([(_question(row["question"]), row["passage"]) for row in rows], self._overrides)
         right = [word == row["label"] for word, row in zip(words, rows, strict=True) if word is not None]
         ours = {"accuracy": 100 * fmean(right), "answered": 100 * len(right) / len(rows)}
         also = [word if word is not None else True for word in words]
@@ -254,7 +254,7 @@ class Baselines:
             n=n,
             metrics=metrics,
             baseline=baseline,
-            settings={},
+            settings={} if baseline else dict(each.split("=", 1) for each in self._overrides),
             seed=0 if "random" in system else None,
             commit=commit_of()[0],
             date=datetime.now(UTC).date().isoformat(),
@@ -338,14 +338,15 @@ def bm25_order(examples: Sequence[Example]) -> dict[str, tuple[tuple[str, float]
     return order
 
 
-def answered(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
-    """What the default pipeline says to questions of yes or no, each over its passage; None where it says neither."""
+def answered(pairs: Sequence[tuple[str, str]], overrides: Sequence[str] = ()) -> list[bool | None]:
+    """What a pipeline says to questions of yes or no, each over its passage; None where it says neither."""
     examples = [
         Example(Question(str(number), question), (_passage(number, passage),))
         for number, (question, passage) in enumerate(pairs)
     ]
     words: list[bool | None] = []
-    with tempfile.TemporaryDirectory() as folder, Library(Path(folder) / "library") as library:
+    settings = resolve(overrides=overrides)
+    with tempfile.TemporaryDirectory() as folder, Library(Path(folder) / "library", settings) as library:
         library.put([Document("none", "Each question brings its own passage.")])  # an empty folder is no library
         pipeline = library.pipeline()
         for begin in range(0, len(examples), 32):
@@ -395,12 +396,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("WHEREFROM_DATA"), help="the datasets' folder")
     parser.add_argument("--ten-passages", type=Path, required=True, metavar="DIR")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="yes-no: change a setting of the pipeline"
+    )
     parser.add_argument("--only", choices=TOPICS, action="append", help="this topic [default: all]")
     parser.add_argument("--runs", type=Path, default=RUNS, help="where lines are kept (default runs/)")
     options = parser.parse_args(arguments)
     if options.data is None:
         raise DataMissing("name the folder of the datasets with --data or WHEREFROM_DATA")
-    baselines = Baselines(Path(options.data), options.ten_passages)
+    baselines = Baselines(Path(options.data), options.ten_passages, options.set)
     for topic in options.only or TOPICS:
         lines = TOPICS[topic](baselines)
         record(lines, options.runs)

@@ -28,13 +28,16 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
     settings = _as_trained(settings)
     networks = _Networks(settings)
     reranker, reranker_weights = _RERANKERS[_reranker_kind(settings)](settings)
-    writer, yes_no_weights = _with_yes_no(_WRITERS[settings.write.kind](settings, networks), settings)
+    ranker = _RANKERS[settings.rank.kind](settings, networks)
+    reader = _READERS[settings.read.kind](settings, networks)
+    judge = _JUDGES[settings.judge.kind](settings, networks)
+    writer, yes_no_weights = _with_yes_no(_WRITERS[settings.write.kind](settings, networks), settings, networks)
     stages = Pipeline(
         retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder) if folder else _NoLibrary(),
-        ranker=_RANKERS[settings.rank.kind](settings, networks),
-        reader=_READERS[settings.read.kind](settings, networks),
+        ranker=ranker,
+        reader=reader,
         reranker=reranker,
-        judge=_JUDGES[settings.judge.kind](settings, networks),
+        judge=judge,
         writer=writer,
         min_chance=settings.judge.min_chance,
         sources=_sources(settings, folder),
@@ -98,6 +101,12 @@ class _Networks:
         from wherefrom.runtime.writer import WriterSession
 
         return WriterSession(Weights.named(self._settings.writer), self._settings.threads)
+
+    @property
+    def opened_reader(self) -> ReaderSession | None:
+        """The reader network's session, where a stage has it: its passages are read for that stage anyway."""
+        session: ReaderSession | None = vars(self).get("reader")
+        return session
 
     @property
     def used(self) -> tuple[Path, ...]:
@@ -233,15 +242,18 @@ def _masque_writer(settings: Settings, networks: _Networks) -> Writer:
     return MasqueWriter(networks.writer, write.passages, write.beam, write.short)
 
 
-def _with_yes_no(writer: Writer, settings: Settings) -> tuple[Writer, tuple[Path, ...]]:
-    """A writer that also says Yes or No, where the settings want it, and the folder of its weights."""
+def _with_yes_no(writer: Writer, settings: Settings, networks: _Networks) -> tuple[Writer, tuple[Path, ...]]:
+    """A writer that also says Yes or No, where the settings want it, and the folder of its weights.
+
+    It listens to the reader network where the other stages, which are made before it, use that.
+    """
     if not settings.write.yes_no:
         return writer, ()
     from wherefrom.runtime.weights import Weights
     from wherefrom.write.yes_no import YesNoWriter
 
     weights = Weights.named(settings.runtime.yes_no)
-    return YesNoWriter(writer, weights, settings.write.sure), (weights.folder,)
+    return YesNoWriter(writer, weights, settings.write.sure, networks.opened_reader), (weights.folder,)
 
 
 _RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {

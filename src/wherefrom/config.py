@@ -144,12 +144,12 @@ class WriteSettings:
     beam: int = 1  # masque: beginnings that are followed at once; more take longer
     short: Literal["quote", "write"] = "quote"  # masque: short answers as they were read, or written too
     yes_no: bool = True  # questions that ask for it get a Yes or No in front of what it rests on; English
-    sure: float = 0.6  # yes_no: least chance of the word; below, the deciding words come without it
+    sure: float = 0.0  # yes_no: least chance of the word, below it only what decides is quoted; 0: as the weights say
 
     def __post_init__(self) -> None:
         _positive("write", self, "passages", "beam")
-        if not 0.5 <= self.sure <= 1.0:
-            raise SettingsError(f"write.sure is a probability from 0.5 to 1, not {self.sure}")
+        if self.sure and not 0.5 <= self.sure <= 1.0:
+            raise SettingsError(f"write.sure is a probability from 0.5 to 1, or 0, not {self.sure}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wherefrom.features.overlap import Stems
-from wherefrom.features.polarity import NAMES, asks_yes_no, features
+from wherefrom.features.polarity import NAMES, asks_yes_no, features, log_support, pooled_truth
 
 TEXT = "The mill stands by the river. It does not grind corn any more, but it is open to visitors. It has 3 floors."
 
@@ -22,6 +22,17 @@ TEXT = "The mill stands by the river. It does not grind corn any more, but it is
         "Did he have support, when he left?",
         "Is there a place where visitors eat?",
         "  Has anyone ever lived there?",
+        "is pain experienced in a missing body part",
+        "do i need to restart the mill",
+        "can you swim in the mill pond?",
+        "can you find a pearl in a mussel",
+        "If I lose the key, can they send another?",
+        "In winter, is the mill closed?",
+        "Does `mill --force` overwrite files?",
+        "Is .45 auto the same?",
+        "Does \\textls need the tracking option?",
+        "Does it run on Python 3.8 or later?",
+        "Does it work with or without a key?",
     ],
 )
 def test_asks_for_yes_or_no(question: str) -> None:
@@ -42,6 +53,16 @@ def test_asks_for_yes_or_no(question: str) -> None:
         "Can you name some fruits?",
         "Could you please tell me the way?",
         "Is said that it had how many floors?",
+        "Is it made of wood or stone?",
+        "is the mill above or below the river",
+        "In which year did the mill open?",
+        "In what year, did the mill open?",
+        "if the mill is closed, where do visitors go?",
+        "At the lowest level of the mill, are what rooms?",
+        "Do you know where the key is?",
+        "does anyone know how to open the mill",
+        "Can the mill grind rye, and how?",
+        "May I ask what it costs?",
         "Island of the mill?",
         "鍵はどこですか",
     ],
@@ -104,3 +125,18 @@ def test_coverage_is_the_share_of_the_questions_words() -> None:
     assert values["span coverage"] == pytest.approx(2 / 3)
     assert values["sentence coverage"] == pytest.approx(2 / 3)
     assert looked_at("Is the mill open to visitors?", "open", title="The mill")["sentence coverage"] == 1.0
+
+
+def test_truths_of_several_texts_are_weighed_by_their_relevance() -> None:
+    assert pooled_truth([2.0], [3.0]) == 3.0
+    assert pooled_truth([2.0, 2.0], [3.0, -3.0]) == pytest.approx(0.0)
+    assert pooled_truth([5.0, -5.0], [3.0, -3.0]) == pytest.approx(3.0, abs=0.001)
+    assert pooled_truth([0.0, 0.0], [2.0, 4.0]) == pytest.approx(3.0)
+    assert pooled_truth([900.0, -900.0], [1e9, -1e9]) == pytest.approx(8.0)  # logits that large say no more
+
+
+def test_support_needs_relevance_and_the_right_direction() -> None:
+    assert log_support(0.0, 0.0, yes=True) == pytest.approx(-1.386, abs=0.001)  # two coins
+    assert log_support(3.0, 2.0, yes=True) > log_support(-3.0, 2.0, yes=True)
+    assert log_support(3.0, 2.0, yes=True) > log_support(3.0, -2.0, yes=True) == log_support(3.0, 2.0, yes=False)
+    assert log_support(-900.0, 900.0, yes=True) == pytest.approx(-900.0)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy
 import pytest
 
 from contracts.material import CANDIDATES, HITS, QUESTIONS, passage, span
 from contracts.stages import WriterContract
-from wherefrom.features.polarity import NAMES
+from wherefrom.errors import NothingWritten
+from wherefrom.features.polarity import NAMES, TRUTH_NAMES
+from wherefrom.runtime.reader import PassageReading
 from wherefrom.runtime.weights import Weights, WeightsError
 from wherefrom.stages import Writer
-from wherefrom.types import Answer, Question, Style, Word, joined
+from wherefrom.types import Answer, Hit, Passage, Question, Style, Word, joined
 from wherefrom.write.verbatim import VerbatimWriter
-from wherefrom.write.yes_no import POLARITY, YesNoWriter, read_line
+from wherefrom.write.yes_no import POLARITY, TRUTH, YesNoWriter, read_line, read_truth_line
 
 KNOT = passage(
     "knot.md#0", "A knot makes a loop. It does not slip or tighten when the rope is loaded. Sailors trust it."
@@ -119,3 +123,149 @@ def test_weights_are_read_only_for_a_question_that_needs_them(tmp_path: Path) ->
     assert writer.write(QUESTIONS[:1], HITS[:1], CANDIDATES[:1], [0.8], "short")[0].text == "Ines Moreau"
     with pytest.raises(WeightsError, match="is missing"):
         writer.write([YES_NO_QUESTION], [[]], [[TIGHT]], [0.8], "short")
+
+
+# A network that says yes and no itself.
+
+HEADED = passage(
+    "multer.md#0",
+    "Multer is a middleware for forms. Multer will not process any form which is not multipart. It is fast.",
+)
+ELSEWHERE = passage("busboy.md#0", "Busboy parses forms of all kinds. It is older.")
+MULTER_QUESTION = Question("1", "Does multer process forms that are not multipart?")
+
+
+class Saying:
+    """Stands for the network: what it says of a text is written down, (relevance, truth)."""
+
+    def __init__(self, says: Mapping[str, tuple[float, float | None]]) -> None:
+        self._says = says
+        self.read_texts: list[str] = []
+
+    def read(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[PassageReading]]:
+        assert len(questions) == len(passages)
+        return [[self._reading(each) for each in own] for own in passages]
+
+    def _reading(self, passage: Passage) -> PassageReading:
+        self.read_texts.append(passage.text)
+        relevance, truth = self._says.get(passage.text, (-5.0, 0.0))
+        empty = numpy.zeros(0, numpy.float32)
+        return PassageReading(relevance, 0.0, numpy.zeros((0, 2), numpy.int32), empty, empty, truth)
+
+
+SAYS: dict[str, tuple[float, float | None]] = {
+    HEADED.text: (4.0, -3.0),
+    ELSEWHERE.text: (-4.0, 5.0),
+    "Multer is a middleware for forms.": (1.0, 2.0),
+    "Multer will not process any form which is not multipart.": (3.0, -4.0),
+    "It is fast.": (-5.0, -6.0),  # says no, and has nothing to do with it
+}
+
+
+@pytest.fixture
+def truthful(weights: Weights) -> Weights:
+    """The logit of yes is what all passages say together; 0.8 is sure."""
+    terms = {name: [float(name == "truth"), 0.0, 1.0] for name in TRUTH_NAMES}
+    (weights.folder / TRUTH).write_text(json.dumps({"bias": 0.0, "terms": terms, "sure": 0.8}))
+    return weights
+
+
+def ruled(
+    weights: Weights,
+    says: Mapping[str, tuple[float, float | None]] = SAYS,
+    style: Style = "short",
+    sure: float = 0.0,
+    hits: Sequence[Passage] = (ELSEWHERE, HEADED),
+) -> Answer:
+    writer = YesNoWriter(VerbatimWriter(), weights, sure, Saying(says))
+    read = [span(hits[0], hits[0].text.split()[0], 0.9)]
+    (answer,) = writer.write([MULTER_QUESTION], [[Hit(each, 1.0) for each in hits]], [read], [0.7], style)
+    return answer
+
+
+class TestListeningContract(WriterContract):
+    """YesNoWriter is a Writer over a network that says yes and no, too."""
+
+    @pytest.fixture
+    def writer(self, truthful: Weights) -> Writer:
+        return YesNoWriter(VerbatimWriter(), truthful, 0.0, Saying({}))
+
+
+def test_the_network_decides_and_the_deciding_sentence_is_quoted(truthful: Weights) -> None:
+    answer = ruled(truthful)
+    assert answer.text == "No"  # though the first passage says yes, and no word of the best candidate is a negation
+    assert answer.words == (Word("No", "vocabulary", share=pytest.approx(0.9521, abs=0.001)),)
+    assert joined(answer.rests_on) == "Multer will not process any form which is not multipart."
+    assert answer.evidence == (HEADED,)
+    assert all(HEADED.text[word.start : word.end] == word.text for word in answer.rests_on)
+    assert answer.chance == 0.7
+
+
+def test_a_sentence_is_the_word_and_the_deciding_sentence(truthful: Weights) -> None:
+    answer = ruled(truthful, style="sentence")
+    assert answer.text == "No: Multer will not process any form which is not multipart."
+    assert joined(answer.words) == answer.text
+
+
+def test_passages_that_contradict_each_other_get_no_word_but_a_quotation(truthful: Weights) -> None:
+    says = SAYS | {ELSEWHERE.text: (4.0, 3.2), "Busboy parses forms of all kinds.": (3.0, 4.0)}
+    for style in ("short", "sentence"):
+        answer = ruled(truthful, says, style)
+        assert answer.text == "Busboy parses forms of all kinds."
+        assert answer.evidence == (ELSEWHERE,)
+        assert answer.rests_on == ()
+        assert all(word.source == "passage" for word in answer.words)
+
+
+def test_how_sure_it_has_to_be_is_the_weights_unless_the_settings_say(truthful: Weights) -> None:
+    says = SAYS | {HEADED.text: (4.0, -1.0)}  # a chance of 0.73
+    assert ruled(truthful, says).text == "Multer will not process any form which is not multipart."
+    assert ruled(truthful, says, sure=0.7).text == "No"
+    assert ruled(truthful, SAYS, sure=0.99).text == "Multer will not process any form which is not multipart."
+
+
+def test_a_whole_passage_is_quoted_as_ever_and_nothing_more_is_read(truthful: Weights) -> None:
+    assert ruled(truthful, style="passage").text == ELSEWHERE.text
+
+
+@pytest.mark.parametrize("missing", ["network", "line"])
+def test_without_network_or_line_the_words_decide(truthful: Weights, missing: str) -> None:
+    says: dict[str, tuple[float, float | None]] = {text: (relevance, None) for text, (relevance, _) in SAYS.items()}
+    if missing == "line":
+        (truthful.folder / TRUTH).unlink()
+        says = SAYS
+    answer = ruled(truthful, says)
+    assert answer.text == "No"  # the question has a negation, the best candidate none
+    assert joined(answer.rests_on) == "Busboy"
+    assert answer.evidence == (ELSEWHERE,)
+
+
+def test_a_line_that_is_not_there_is_none_and_a_broken_one_is_named(truthful: Weights) -> None:
+    assert read_truth_line(Weights(truthful.folder / "elsewhere")) is None
+    (truthful.folder / TRUTH).write_text('{"bias": 0.0, "terms": {}}')
+    with pytest.raises(WeightsError, match=r"truth\.json does not decide"):
+        read_truth_line(truthful)
+
+
+def test_only_the_first_passages_and_a_few_sentences_are_read(truthful: Weights) -> None:
+    wordy = passage("long.md#0", " ".join(f"Form {number} is here." for number in range(30)) + " Multer is multipart.")
+    hits = [wordy, *(passage(f"{number}.md#0", f"Text {number}.") for number in range(20))]
+    session = Saying({wordy.text: (4.0, 3.0)})
+    writer = YesNoWriter(VerbatimWriter(), truthful, 0.0, session)
+    read = [span(hits[12], "Text", 0.9)]
+    writer.write([MULTER_QUESTION], [[Hit(each, 1.0) for each in hits]], [read], [0.7], "short")
+    assert session.read_texts[:6] == [each.text for each in (*hits[:5], hits[12])]
+    assert len(session.read_texts) == 6 + 8
+    assert "Multer is multipart." in session.read_texts  # of many those with most of the question's words
+
+
+def test_a_row_of_a_table_decides_alone(truthful: Weights) -> None:
+    table = passage("types.md#0", "form | Multer: yes\nraw | Multer: no\njson | Multer: no")
+    says: dict[str, tuple[float, float | None]] = {table.text: (4.0, -3.0), "raw | Multer: no": (3.0, -4.0)}
+    assert joined(ruled(truthful, says, hits=[table]).rests_on) == "raw | Multer: no"
+
+
+def test_nothing_is_written_around_what_it_says(truthful: Weights) -> None:
+    writer = YesNoWriter(VerbatimWriter(), truthful, 0.0, Saying(SAYS))
+    with pytest.raises(NothingWritten, match="a Yes or No and a quotation"):
+        writer.explain(MULTER_QUESTION, [Hit(HEADED, 1.0)], [span(HEADED, "Multer", 0.9)], "sentence")

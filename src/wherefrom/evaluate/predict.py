@@ -31,7 +31,8 @@ Format = Literal["traces", "squad", "trec", "msmarco"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 _BATCH = 32
-_SAYING = ("settings.toml", "judge.json", "polarity.json")  # beside a network, and what it says depends on them
+# Beside a network; what it says depends on them.
+_SAYING = ("settings.toml", "judge.json", "polarity.json", "truth.json")
 
 
 class PredictError(WherefromError):

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 
 from wherefrom.features.overlap import Stems
 from wherefrom.text import Span, sentences_around
 
 _AUXILIARY = r"(?:do|does|did|is|are|was|were|am|can|could|has|have|had|will|would|should|shall|may|might|must)"
+_ASKING = rf"(?:{_AUXILIARY}(?:n['’]t)?|can['’]t|won['’]t|cannot)\s+(?!{_AUXILIARY}\b)[\w\"'“‘`.$/\\<(@#*+-]"
+# `If I lose it, can they send another?`: what is asked comes after a condition.
 _OPENING = re.compile(
-    rf"\W*(?:{_AUXILIARY}(?:n['’]t)?|can['’]t|won['’]t|cannot)\s+(?!{_AUXILIARY}\b)[\w\"'“‘]", re.IGNORECASE
+    rf"\W*(?:(?:if|when|once|after|before|while|unless|in|on|at|with|without|for|under)\s"
+    rf"(?:(?!\b(?:what|which|who|whom|whose|how|why)\b)[^,?])*,\s*)?{_ASKING}",
+    re.IGNORECASE,
 )
-_OR_NOT = re.compile(r",?\s+or\s+not\b", re.IGNORECASE)
-# `Is it red or blue?` and `Had he not died, what would he be?` ask for something else, and so does a request.
+# These offer no choice: `built or not`, `Python 3.8 or later`, `with or without a key`.
+_NO_CHOICE = re.compile(
+    r",?\s+or\s+(?:not|any|others?|another|even|so|similar|equivalent)\b|\bwith or without\b|\bone or more\b"
+    r"|(?<=\d)\s+or\s+(?:later|newer|older|younger|earlier|higher|lower|larger|smaller|above|below|more|less|fewer)\b",
+    re.IGNORECASE,
+)
+# `Is it red or blue?`, `Had he not died, what would he be?`, `Do you know where it is?` ask for something else, and so
+# does a request.
 _ELSE = re.compile(
-    r"\bor\b|\bhow (?:many|much)\b|,\s*(?:what|which|why|how)\b"
+    r"\bor\b|\bhow (?:many|much)\b|,\s*(?:what|which|why|how)\b|\band\s+(?:what|why|how|who)\b"
+    r"|\bwhat\W*$|\s(?:is|are|was|were) what\b"
+    r"|\W*(?:(?:can|could|may|might)\s+i\s+ask|(?:do|does|can|could|would|will)\s+(?:you|anyone|anybody|somebody|someone)"
+    r"\s+(?:happen to\s+)?(?:know|remember|recall|say|see))\s+(?:what|which|who|whom|whose|when|where|why|how)\b"
     r"|\W*(?:can|could|will|would)\s+(?:you|anyone|somebody|someone)\s+(?:please\s+)?"
-    r"(?:name|tell|list|give|explain|describe|show|say|find)\b",
+    r"(?:name|tell|list|give|explain|describe|show|say|find\s+(?:me|us|out))\b",
     re.IGNORECASE,
 )
 
 
 def asks_yes_no(question: str) -> bool:
     """Whether yes or no would be an answer, by the question's form: it begins with an auxiliary, offers no choice."""
-    return _OPENING.match(question) is not None and _ELSE.search(_OR_NOT.sub("", question)) is None
+    return _OPENING.match(question) is not None and _ELSE.search(_NO_CHOICE.sub("", question)) is None
 
 
 NAMES = (
@@ -43,6 +58,10 @@ NAMES = (
     "span coverage",
     "span length",
 )
+
+# What is looked at where the reader network says itself which way a text decides.
+TRUTH_NAMES = ("truth", "truth where relevant", "sentences", *NAMES)
+_BOUND = 8.0  # logits beyond this say no more
 
 _NOT = frozenset("not no never none neither nor nobody nothing nowhere cannot without n't".split())
 _DENIALS = frozenset(
@@ -96,6 +115,27 @@ def features(question: str, title: str, text: str, span: Span, stems: Stems) -> 
         _share(wanted, set(stems(text[start:end]))),
         min(len(span_tokens), _LONGEST) / _LONGEST,
     )
+
+
+def pooled_truth(relevances: Sequence[float], truths: Sequence[float]) -> float:
+    """The logit of yes of several texts together: their mean, the more relevant the heavier (softmax).
+
+    Texts that are as relevant as each other and say the opposite leave nothing; one that has nothing to do with the
+    question does not count, whatever it says.
+    """
+    highest = max(relevances)
+    shares = [math.exp(relevance - highest) for relevance in relevances]
+    heard = sum(share * max(-_BOUND, min(_BOUND, truth)) for share, truth in zip(shares, truths, strict=True))
+    return heard / sum(shares)
+
+
+def log_support(relevance: float, truth: float, yes: bool) -> float:
+    """The log of the chance that a text decides a question, and that it decides it this way."""
+    return _log_probability(relevance) + _log_probability(truth if yes else -truth)
+
+
+def _log_probability(logit: float) -> float:
+    return min(logit, 0.0) - math.log1p(math.exp(-abs(logit)))
 
 
 def _opened(question: str) -> str:

@@ -1,52 +1,60 @@
-"""Fits what decides between Yes and No: from the words that the reader points to, to the chance of a yes.
+"""Fits what decides between Yes and No: from what a reader says of passages, and points to, to the chance of a yes.
 
-    OUT/weights/    the result: a folder for `runtime.yes_no`, with `polarity.json`, which `write/yes_no.py` reads
+    OUT/weights/    the result: a folder for `runtime.yes_no`, which `write/yes_no.py` reads: `polarity.json`, for the
+                    words that any reader points to, and `truth.json`, where the reader's network says yes and no itself
 
 Real yes/no questions with the passage that answers them: those of MultiRC and MS MARCO whose answers begin with yes
 or no, and those of SQuAD, whose answers are quotations, labelled by hand (`yes_no_squad.tsv`: id, yes or no; questions
-that their answer leaves open are not in it). The shipped reader reads each; what it points to is looked at.
+that their answer leaves open are not in it). The reader reads each; what it points to is looked at. What a network says
+itself is weighed by other questions, which it has not learnt from (`verdicts.py`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy
 
-from wherefrom.build import build
 from wherefrom.config import Settings
-from wherefrom.data import msmarco, multirc, squad
-from wherefrom.data.examples import Example
 from wherefrom.errors import NotFound, SettingsError
-from wherefrom.evaluate.halves import folds
 from wherefrom.features.overlap import Stems
-from wherefrom.features.polarity import NAMES, asks_yes_no, features
+from wherefrom.features.polarity import NAMES, features
 from wherefrom.lab import lab_file
 from wherefrom.metrics.significance import bootstrap_interval, paired_bootstrap
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import Weights
+from wherefrom.stages import Reader
 from wherefrom.systems.yes_no.about import Inputs
+from wherefrom.systems.yes_no.questions import (
+    BOOLQ,
+    FILES,
+    LABELS,
+    YesNoQuestion,
+    boolq_questions,
+    labelled,
+    manual_questions,
+    there,
+)
+from wherefrom.systems.yes_no.verdicts import (
+    SURE,
+    described,
+    fit_verdicts,
+    heard_of,
+    left_out,
+    reading_with,
+    says_yes_or_no,
+)
+from wherefrom.train.given import named
 from wherefrom.train.logistic import Numbers, Truths, logistic, sigmoid
 from wherefrom.train.progress import paced
 from wherefrom.train.stages import Facts, Say, Stage, write_json
 from wherefrom.types import Hit
-from wherefrom.write.yes_no import POLARITY
+from wherefrom.write.yes_no import POLARITY, TRUTH
 
-LABELS = "systems/yes_no/yes_no_squad.tsv"
-FOLDS = 8
-SURE = (0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
 _BATCH = 16
-_BEGINNING = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
-_FILES = (
-    "squad/train-v1.1.json.xz",
-    "squad/valid-v1.1.json.xz",
-    "more_reading/multirc.jsonl.xz",
-    "msmarco_sample/ms_marco_sample.json.xz",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +62,17 @@ class YesNoSettings:
     """How it is fitted."""
 
     ridge: float = 3.0  # pull of the weights towards 0, after scaling; from 1 to 10 nothing changes
-    only: str = ""  # one source alone, such as squad/train; all where none is named
+    only: str = ""  # polarity: one source alone, such as squad/train; all where none is named
+    precision: float = 0.85  # truth: share of the words that shall be right ...
+    coverage: float = (
+        0.8  # ... as long as so many questions of each source get one; 1 in 20 of BoolQ's has another form
+    )
 
     def __post_init__(self) -> None:
         if self.ridge <= 0:
             raise SettingsError(f"ridge must be above 0, not {self.ridge}")
+        if not 0.0 < self.precision <= 1.0 or not 0.0 < self.coverage <= 1.0:
+            raise SettingsError(f"precision and coverage are shares up to 1, not {self.precision}, {self.coverage}")
 
 
 DEFAULTS = YesNoSettings()
@@ -66,60 +80,26 @@ DEFAULTS = YesNoSettings()
 
 def stages(settings: YesNoSettings, inputs: Inputs, out: Path, say: Say) -> list[Stage]:
     """One stage: it takes a few minutes."""
-    reader = Weights.named(Settings().runtime.reader)
+    reader = Weights.named(Settings().runtime.reader) if inputs.weights is None else Weights(inputs.weights)
 
     def made_of() -> Facts:
-        data = {name: file_hash(_there(inputs.data / name)) for name in _FILES}
+        files = [*FILES, BOOLQ] if says_yes_or_no(reader) else FILES
+        data = {name: file_hash(there(inputs.data / name)) for name in files}
+        if inputs.manuals is not None:
+            data[inputs.manuals.name] = file_hash(named(inputs.manuals, "--manuals"))
         read = {name: file_hash(reader.file(name)) for name in ("model.onnx", "tokenizer.json", "settings.toml")}
         labels = lab_file(LABELS)
         return {"data": data | {labels.name: file_hash(labels)}, "reader": read, **asdict(settings)}
 
-    return [Stage("fit", out / "weights", made_of, lambda path: fit(inputs.data, path, settings, say), weights=True)]
+    def make(path: Path) -> Facts:
+        path.mkdir()
+        return fit(inputs, reader, path, settings, say) | fit_truth(inputs, reader, path, settings, say)
+
+    return [Stage("fit", out / "weights", made_of, make, weights=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class YesNoQuestion:
-    """A yes/no question, the passage that answers it and whether the answer is yes."""
-
-    source: str
-    example: Example
-    yes: bool
-
-
-def labelled(data: Path) -> list[YesNoQuestion]:
-    """All yes/no questions of the datasets that have a label."""
-    for name in _FILES:
-        _there(data / name)
-    lines = (line.split("\t") for line in lab_file(LABELS).read_text(encoding="utf-8").splitlines())
-    by_hand = {id: label == "yes" for id, label in lines}
-    rows = [
-        YesNoQuestion(f"squad/{split}", example, by_hand[example.question.id])
-        for split in ("train", "valid")
-        for example in squad.load(data / "squad", split)
-        if example.question.id in by_hand
-    ]
-    rows += _answered("multirc", multirc.load(data / "more_reading"))
-    rows += _answered("msmarco", msmarco.load(data / "msmarco_sample", "sample"))
-    return [row for row in rows if asks_yes_no(row.example.question.text)]
-
-
-def _there(file: Path) -> Path:
-    if not file.exists():
-        raise NotFound(f"{file} is not there; --data names the folder of datasets, such as $WHEREFROM_DATA")
-    return file
-
-
-def _answered(source: str, examples: Iterator[Example]) -> Iterator[YesNoQuestion]:
-    """Those whose answers, as far as they begin with yes or no, agree."""
-    for example in examples:
-        words = {match[1].lower() for answer in example.answers if (match := _BEGINNING.match(answer))}
-        if len(words) == 1 and any(example.relevant):
-            yield YesNoQuestion(source, example, words == {"yes"})
-
-
-def looked_at(rows: Sequence[YesNoQuestion], say: Say) -> Numbers:
+def looked_at(rows: Sequence[YesNoQuestion], reader: Reader, say: Say) -> Numbers:
     """(rows, features) of the reader's best candidate in the first right passage of each."""
-    reader = build(Settings(), None).reader
     stems, report = Stems("english"), paced("fit: questions read", say)
     seen: list[tuple[float, ...]] = []
     for begin in range(0, len(rows), _BATCH):
@@ -131,17 +111,6 @@ def looked_at(rows: Sequence[YesNoQuestion], say: Say) -> Numbers:
             span = best.start, best.end
             seen.append(features(question.text, best.passage.title, best.passage.text, span, stems))
     return numpy.array(seen, numpy.float64)
-
-
-def left_out(seen: Numbers, yes: Truths, articles: Sequence[str], ridge: float) -> Numbers:
-    """The chance of yes for each row, by a line fitted on other articles."""
-    fold_of = folds(articles, FOLDS)
-    fold = numpy.array([fold_of[article] for article in articles])
-    chances = numpy.zeros(len(yes))
-    for number in sorted(set(fold_of.values())):
-        held = fold == number
-        chances[held] = sigmoid(logistic(seen[~held], yes[~held], ridge).logits(seen[held]))
-    return chances
 
 
 def measured(chances: Numbers, yes: Truths, sources: Sequence[str]) -> dict[str, Any]:
@@ -171,19 +140,18 @@ def measured(chances: Numbers, yes: Truths, sources: Sequence[str]) -> dict[str,
     return figures
 
 
-def fit(data: Path, out: Path, settings: YesNoSettings, say: Say) -> Facts:
-    """Fit, on all sources or on one, and write it; what was measured on articles that were left out."""
-    rows = labelled(data)
+def fit(inputs: Inputs, reader: Weights, out: Path, settings: YesNoSettings, say: Say) -> dict[str, Any]:
+    """Fit what words say, on all sources or on one, and write it; what was measured on articles that were left out."""
+    rows = labelled(inputs.data)
     sources = [row.source for row in rows]
     chosen = numpy.array([settings.only in ("", source) for source in sources])
     if not chosen.any():
         raise NotFound(f"no question is from {settings.only}; only takes one of {', '.join(dict.fromkeys(sources))}")
     yes = numpy.array([row.yes for row in rows])
-    seen = looked_at(rows, say)
+    seen = looked_at(rows, reading_with(reader).reader, say)
     articles = [row.example.article or row.example.question.id for row in rows]
     train = numpy.array([source == "squad/train" for source in sources])
     elsewhere = sigmoid(logistic(seen[train], yes[train], settings.ridge).logits(seen[~train]))
-    out.mkdir()
     write_json(out / POLARITY, logistic(seen[chosen], yes[chosen], settings.ridge).saved(NAMES))
     return {
         "left out": measured(left_out(seen, yes, articles, settings.ridge), yes, sources),
@@ -191,3 +159,18 @@ def fit(data: Path, out: Path, settings: YesNoSettings, say: Say) -> Facts:
             elsewhere, yes[~train], [source for source in sources if source != "squad/train"]
         ),
     }
+
+
+def fit_truth(inputs: Inputs, reader: Weights, out: Path, settings: YesNoSettings, say: Say) -> dict[str, Any]:
+    """Fit what the network says itself, and write it; nothing where it was not trained to."""
+    if not says_yes_or_no(reader):
+        say("fit: the reader's network does not say yes or no; what words say decides alone")
+        return {}
+    boolq, manuals = boolq_questions(inputs.data), [] if inputs.manuals is None else manual_questions(inputs.manuals)
+    others = labelled(inputs.data)
+    heard = heard_of([*boolq, *manuals, *others], reading_with(reader), say)
+    fitted = fit_verdicts(heard, settings.ridge, settings.precision, settings.coverage)
+    write_json(out / TRUTH, fitted.saved)
+    for line in described(fitted.figures):
+        say(f"fit: {line}")
+    return {"truth": fitted.figures}
