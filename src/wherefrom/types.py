@@ -14,6 +14,7 @@ Style = Literal["short", "sentence", "passage"]
 STYLES: tuple[Style, ...] = get_args(Style)
 
 WordSource = Literal["passage", "question", "vocabulary"]
+How = Literal["written", "quoted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,8 @@ class Answer:
 
     `chance` is the probability that the library answers the question. `evidence` holds the passages that
     the words point to, so that an answer can be checked without the library at hand. `rests_on` is the quotation that
-    a bare "Yes" or "No", which stands in no passage, was decided by.
+    a bare "Yes" or "No", which stands in no passage, was decided by. `how` says whether a network wrote the text or it
+    is quoted from the evidence; None where it declines, and of a Yes or No.
     """
 
     text: str | None
@@ -109,6 +111,7 @@ class Answer:
     words: tuple[Word, ...] = ()
     evidence: tuple[Passage, ...] = ()
     rests_on: tuple[Word, ...] = ()
+    how: How | None = None
 
     @property
     def declined(self) -> bool:

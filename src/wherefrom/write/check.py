@@ -1,0 +1,187 @@
+"""Whether a written sentence may be shown: well formed, of nothing but its question and its evidence, and borne out.
+
+Three looks. What it is made of: every word comes from the question, from the short answer or from the sentences around
+it in the passage, or is a small one; the question's words are all told and none twice; a negation of the evidence is not
+lost. How it is built: a small network (`features/fluency.py`) tells it from garbled ones. Whether it is true: where the
+reader network was trained for yes and no, the passage must not speak against it. What does not pass is not shown; the
+document is quoted instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wherefrom.features.fluency import Fluency, ToldAnswer
+from wherefrom.features.forms import stems
+from wherefrom.features.tokens import tokens
+from wherefrom.text import FUNCTION_WORDS, sentences_around
+from wherefrom.types import Candidate, Passage
+
+if TYPE_CHECKING:
+    from wherefrom.runtime.reader import ReaderSession
+
+Truth = Callable[[str, Passage], float | None]  # the reader's logit that a passage says yes to a statement
+
+_WH = frozenset("who whom whose which what when where why how".split())
+_DO = frozenset(("do", "does", "did"))
+_FORMS = {  # of verbs that a stemmer does not lead back to one
+    **dict.fromkeys("am is are was were be been being".split(), "be"),
+    **dict.fromkeys("has have had having".split(), "have"),
+    **dict.fromkeys("can could".split(), "can"),
+    **dict.fromkeys("will would".split(), "will"),
+}
+_IRREGULAR = {
+    past: base
+    for base, pasts in (
+        line.split(":")
+        for line in """begin:began,begun;become:became;break:broke,broken;bring:brought;build:built;buy:bought;
+        choose:chose,chosen;come:came;cost:cost;cut:cut;do:did,done;draw:drew,drawn;drive:drove,driven;eat:ate,eaten;
+        fall:fell,fallen;feel:felt;fight:fought;find:found;fly:flew,flown;forget:forgot,forgotten;get:got,gotten;
+        give:gave,given;go:went,gone;grow:grew,grown;hear:heard;hide:hid,hidden;hold:held;keep:kept;know:knew,known;
+        lead:led;leave:left;lend:lent;lie:lay,lain;lose:lost;make:made;mean:meant;meet:met;pay:paid;rise:rose,risen;
+        run:ran;say:said;see:saw,seen;sell:sold;send:sent;shoot:shot;show:shown;sing:sang,sung;sit:sat;speak:spoke,spoken;
+        spend:spent;stand:stood;steal:stole,stolen;swim:swam,swum;take:took,taken;teach:taught;tell:told;think:thought;
+        throw:threw,thrown;understand:understood;wear:wore,worn;win:won;write:wrote,written""".replace("\n", "").split(";")
+    )
+    for past in pasts.split(",")
+}
+_NEGATIONS = frozenset("not no never none neither nor nobody nothing cannot without n't nt hardly unable".split())
+_NOT = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
+_SMALL = FUNCTION_WORDS - {"name", "kind", "given", "give", "get", "go", "goes", "gets", "got", "said", "say", "says"}
+_FREE = frozenset("year day date month time place person company called named located s t approximately".split())
+
+
+class BorneOut:
+    """The reader's logit that a passage says yes to a statement; None, for good, where it was not trained for that."""
+
+    def __init__(self, session: ReaderSession) -> None:
+        self._session = session
+        self._able = True
+
+    def __call__(self, statement: str, passage: Passage) -> float | None:
+        if not self._able:
+            return None
+        truth = self._session.read([statement], [[passage]])[0][0].truth
+        self._able = truth is not None
+        return truth
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceCheck:
+    """Says of a sentence why it may not be shown."""
+
+    fluency: Fluency
+    least: float  # chance of being well formed
+    truth: Truth | None = None
+    least_truth: float = 0.0  # logit of the reader that the evidence bears it out
+
+    def fault(self, question: str, candidate: Candidate, sentence: str) -> str:
+        """What is wrong with the sentence; nothing where it may be shown."""
+        wrong = _made_of(question, candidate, sentence)
+        if wrong:
+            return wrong
+        if self.least > 0.0:
+            (chance,) = self.fluency.chances([ToldAnswer(question, candidate.text, sentence)])
+            if chance < self.least:
+                return "not well formed"
+        if self.truth is not None:
+            logit = self.truth(sentence, candidate.passage)
+            if logit is not None and logit < self.least_truth:
+                return "not borne out by its evidence"
+        return ""
+
+
+def _made_of(question: str, candidate: Candidate, sentence: str) -> str:
+    """What the sentence has too much or too little of."""
+    if "\n" in sentence or not sentence.rstrip().endswith((".", "!", '."', ".”")) or not sentence[:1].strip():
+        return "not one sentence"
+    told, wanted, short = _words(sentence), _words(question), _words(candidate.text)
+    passage = candidate.passage
+    first, last = sentences_around(passage.text, (candidate.start, candidate.end))
+    around = _words(passage.text[first:last])
+    outside = _without(told, short)
+    if outside is None:
+        return "without the answer"
+    told_bases, wanted_bases = _bases(outside), _bases(wanted)
+    # Nothing that neither question nor evidence has.
+    known = {*wanted_bases, *_bases(around), *_bases(short), *_bases(_words(passage.title))}
+    for word, base in zip(outside, told_bases, strict=True):
+        if base not in known and word not in _SMALL and base not in _FREE:
+            return f"{word!r} stands in no source"
+    # Nothing of the question lost, nothing more often than there.
+    lost = _lost(wanted, wanted_bases, {*told_bases, *_bases(short)})
+    if lost:
+        return f"{lost!r} of the question is lost"
+    often = Counter(base for base, word in zip(told_bases, outside, strict=True) if word not in _SMALL)
+    most = Counter(wanted_bases)
+    for base, count in often.items():
+        if count > max(most[base], 1) or (count >= 1 and base in _bases(short) and base not in most):
+            return f"{base!r} is told twice"
+    if _DO & set(wanted[:6]) - {"do"} and not _new_verb(wanted, outside):
+        return "the verb is as in the question"
+    if _NEGATIONS & {*around} - {*wanted} and not _NEGATIONS & {*told}:
+        near = {*_words(passage.text[max(first, candidate.start - 60) : min(last, candidate.end + 40)])}
+        if _NEGATIONS & near:
+            return "a negation is lost"
+    return ""
+
+
+def _words(text: str) -> list[str]:
+    """Words and numbers in small letters; the `not` of `isn't` by itself."""
+    text = _NOT.sub(" not", text).lower()
+    return [text[start:end] for start, end in tokens(text) if any(map(str.isalnum, text[start:end]))]
+
+
+def _bases(words: Sequence[str]) -> list[str]:
+    plain = [_FORMS.get(word) or _IRREGULAR.get(word) or word for word in words]
+    return stems(plain)
+
+
+def _without(words: list[str], part: list[str]) -> list[str] | None:
+    """The words without the first place where `part` stands in a row; None where it does not."""
+    while part and part[0] in ("a", "an", "the"):
+        part = part[1:]
+    for place in range(len(words) - len(part) + 1):
+        if words[place : place + len(part)] == part:
+            return words[:place] + words[place + len(part) :]
+    return None
+
+
+def _lost(wanted: Sequence[str], bases: Sequence[str], told: set[str]) -> str:
+    """A word of the question that the sentence has not; what the question word asks with may be left out."""
+    place = next((number for number, word in enumerate(wanted) if word in _WH), None)
+    free = _phrase_end(wanted, place) if place is not None else 0
+    for number, (word, base) in enumerate(zip(wanted, bases, strict=True)):
+        if base in told or word in _WH or word in _DO or number < free:
+            continue
+        if word in _SMALL and word not in _FORMS and word not in _NEGATIONS and word not in _KEPT:
+            continue
+        return word
+    return ""
+
+
+_KEPT = frozenset("can could will would should must may might before after without until under over".split())
+
+
+def _phrase_end(wanted: Sequence[str], place: int) -> int:
+    """Where the phrase ends that begins with the question word: `which general electric product`."""
+    most = min(place + 1 + _LONGEST_PHRASE, len(wanted) - 1)
+    for number in range(place + 1, most):
+        if wanted[number] in _SMALL and wanted[number] not in _INSIDE:
+            return number
+    return most
+
+
+_LONGEST_PHRASE = 3
+_INSIDE = frozenset("many much of a the other kind per own same".split())  # of such a phrase
+
+
+def _new_verb(wanted: Sequence[str], told: Sequence[str]) -> bool:
+    """Whether the sentence has a form of the question's words that the question has not: shrinks for shrink."""
+    pairs = dict(zip(wanted, _bases(wanted), strict=True))
+    bases = {base for word, base in pairs.items() if word not in _DO}
+    return any(word not in pairs and base in bases for word, base in zip(told, _bases(told), strict=True))
