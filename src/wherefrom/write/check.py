@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from wherefrom.features.fluency import Fluency, ToldAnswer
 from wherefrom.features.forms import stems
 from wherefrom.features.tokens import tokens
-from wherefrom.text import FUNCTION_WORDS, sentences_around
+from wherefrom.text import FUNCTION_WORDS, Span, sentences_around
 from wherefrom.types import Candidate, Passage
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ _IRREGULAR = {
 }
 _NEGATIONS = frozenset("not no never none neither nor nobody nothing cannot without n't nt hardly unable".split())
 _NOT = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
+_BETWEEN_CLAUSES = re.compile(r"[,;:()–—]|\bbut\b")
 _SMALL = FUNCTION_WORDS - {"name", "kind", "given", "give", "get", "go", "goes", "gets", "got", "said", "say", "says"}
 _FREE = frozenset("year day date month time place person company called named located s t approximately".split())
 
@@ -121,13 +122,22 @@ def _made_of(question: str, candidate: Candidate, sentence: str) -> str:
     for base, count in often.items():
         if count > max(most[base], 1) or (count >= 1 and base in _bases(short) and base not in most):
             return f"{base!r} is told twice"
+    ill = _ill_built(wanted, told, outside, short)
+    if ill:
+        return ill
     if _DO & set(wanted[:6]) - {"do"} and not _new_verb(wanted, outside):
         return "the verb is as in the question"
-    if _NEGATIONS & {*around} - {*wanted} and not _NEGATIONS & {*told}:
-        near = {*_words(passage.text[max(first, candidate.start - 60) : min(last, candidate.end + 40)])}
-        if _NEGATIONS & near:
-            return "a negation is lost"
+    begin, end = _clause(passage.text, (first, last), candidate)
+    if _NEGATIONS & {*_words(passage.text[begin:end])} - {*wanted} and not _NEGATIONS & {*told}:
+        return "a negation is lost"
     return ""
+
+
+def _clause(text: str, sentence: Span, candidate: Candidate) -> Span:
+    """The part of the sentence between the marks around the answer."""
+    marks = [match.span() for match in _BETWEEN_CLAUSES.finditer(text, *sentence)]
+    begin = max([sentence[0], *(end for _, end in marks if end <= candidate.start)])
+    return begin, min([sentence[1], *(start for start, _ in marks if start >= candidate.end)])
 
 
 def _words(text: str) -> list[str]:
@@ -165,6 +175,48 @@ def _lost(wanted: Sequence[str], bases: Sequence[str], told: set[str]) -> str:
 
 
 _KEPT = frozenset("can could will would should must may might before after without until under over".split())
+
+
+def _ill_built(wanted: Sequence[str], told: Sequence[str], outside: Sequence[str], short: Sequence[str]) -> str:
+    """Signs of a sentence that fell apart, which need no more than its words."""
+    if told[-1] in _NEVER_LAST or (told[-1] in _BEFORE_A_NOUN and told[-1] not in (wanted[-1], short[-1])):
+        return f"it ends in {told[-1]!r}"
+    verbs, wanted_verbs = Counter(_FORMS.get(word, word) for word in outside), Counter(_FORMS.get(w, w) for w in wanted)
+    for verb in {*_FORMS.values(), *_MODALS}:
+        if verbs[verb] > max(wanted_verbs[verb], verb in ("be", "have") and not wanted_verbs["be"]):
+            return f"{verb!r} comes too often"
+    place = next((number for number, word in enumerate(wanted) if word in _WH), None)
+    if place is None:
+        return ""
+    before = {wanted[-1]} if wanted[-1] in _BEFORE_A_NOUN else set()
+    before |= {wanted[place - 1]} if place and wanted[place - 1] in _BEFORE_A_NOUN else set()
+    start = _start(told, short)
+    if before and not before & {*told[max(0, start - 2) : start]}:
+        return f"{sorted(before)[0]!r} does not stand before the answer"
+    if wanted[place] == "how" and wanted[place + 1 : place + 2] and wanted[place + 1] in _VERBS:
+        if not _MEANS & {*told[max(0, start - 1) : start], *short[:1]}:
+            return "it does not say how"
+    if len(wanted) > place + 2 and wanted[place] in ("what", "which"):
+        end = _phrase_end(wanted, place)
+        phrase = [word for word in wanted[place + 1 : end] if word not in _SMALL]
+        kept = [word for word in phrase if word in outside]
+        if wanted[end] in _VERBS and kept and len(kept) < len(phrase):
+            return f"only {kept[0]!r} of what the question asks with is kept"
+    return ""
+
+
+def _start(told: Sequence[str], short: Sequence[str]) -> int:
+    rest = _without(list(told), list(short))
+    if rest is None:
+        return 0
+    return next((number for number, (a, b) in enumerate(zip(told, rest, strict=False)) if a != b), len(rest))
+
+
+_MODALS = frozenset("can will should must may might".split())
+_VERBS = frozenset(_FORMS) | _MODALS | _DO
+_MEANS = frozenset("by on in with through from using via at as under over against between into for without".split())
+_NEVER_LAST = frozenset("a an the and or but because than as my your its their if when that which who".split())
+_BEFORE_A_NOUN = frozenset("of in on at by for from to with over after before under until since within into during".split())
 
 
 def _phrase_end(wanted: Sequence[str], place: int) -> int:

@@ -69,9 +69,14 @@ def _extent(text: str, span: Span) -> Span:
         before = spans[first - 1]
         if _belongs(text, before[1], start) and _CLOSED.search(text[before[0] : before[1]]):
             start = before[0] if end - before[0] <= _MOST_CHARACTERS else start
-    while last + 1 < len(spans) and last - first + 1 < _MOST and spans[last + 1][1] - start <= _MOST_CHARACTERS:
-        told = text[start:end]
-        if not (told.endswith(":") or (len(words(told)) <= _FEW_WORDS and _belongs(text, end, spans[last + 1][0]))):
+    announced = False
+    while last + 1 < len(spans) and spans[last + 1][1] - start <= _MOST_CHARACTERS:
+        told, following = text[start:end], spans[last + 1][0]
+        item = _ITEM.match(text, following) is not None
+        little = len(words(told)) <= _FEW_WORDS and not _ITEM.match(told) and not item
+        announced = announced or told.endswith(":")
+        more = (announced and item) or (last - first + 1 < _MOST and (told.endswith(":") or little))
+        if not more or not (announced or _belongs(text, end, following)):
             break
         last += 1
         end = spans[last][1]
@@ -118,7 +123,7 @@ def _belongs(text: str, end: int, start: int) -> bool:
 def _is_layout(text: str) -> bool:
     """Whether blanks and line ends mean something: code, columns, or several items."""
     lines = text.split("\n")
-    return any(_COLUMNS.search(line.strip()) for line in lines) or sum(bool(_ITEM.match(line)) for line in lines) > 1
+    return any(_COLUMNS.search(line.strip()) for line in lines) or any(_ITEM.match(line) for line in lines[1:])
 
 
 def _joined(passage: Passage, spans: list[Span], layout: bool) -> tuple[Word, ...]:

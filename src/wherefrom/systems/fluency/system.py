@@ -182,7 +182,7 @@ def fit(material: Path, out: Path, settings: FluencySettings, say: Say) -> Facts
             loss.backward()
             optimizer.step()
             schedule.step()
-            losses.append(float(loss))
+            losses.append(loss.item())
         scores = _scores(network, sentences, questions, held)
         area = _area(scores, well[held])
         say(f"fit: epoch {epoch + 1} of {settings.epochs}, loss {numpy.mean(losses):.4f}, AUC held out {area:.4f}")
