@@ -24,7 +24,12 @@ PAIRS = [
         "The old mill burned down in 1908.",
         "The old mill burn down 1908 down in.",
     ),
-    ("Who wrote the first report?", "Ann Lee", "Ann Lee wrote the first report.", "The first report wrote who Ann Lee."),
+    (
+        "Who wrote the first report?",
+        "Ann Lee",
+        "Ann Lee wrote the first report.",
+        "The first report wrote who Ann Lee.",
+    ),
     (
         "how many bridges does the town have",
         "31",
@@ -48,7 +53,9 @@ def test_together_as_one_by_one(fluency: Fluency) -> None:
 
 
 def test_the_answer_is_seen_as_such() -> None:
-    ((question, sentence),) = seen([ToldAnswer("Who?", "the Red Fox", "A red fox did.")], Tagger(Weights.named("tagger")))
+    ((question, sentence),) = seen(
+        [ToldAnswer("Who?", "the Red Fox", "A red fox did.")], Tagger(Weights.named("tagger"))
+    )
     assert sentence.flags[:, 4].tolist() == [0, 1, 1, 0, 0]
     assert len(question.rows) == 2
 

@@ -1,8 +1,8 @@
 """What form a question has: whether a sentence can be made of it and a short answer; the first person turned round.
 
 English. A sentence is made by putting the answer in the place of the question word; where there is none (keywords), or
-where the answer is no part of a sentence but one or several of them (how to do it, why, what it is), there is nothing to
-put it into, and the document's own sentences say it better.
+where the answer is no part of a sentence but one or several of them (how to do it, why, what it is), there is nothing
+to put it into, and the document's own sentences say it better.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 from wherefrom.text import Span, words
 
-_PREPOSITIONS = r"(?:(?:in|on|at|from|by|to|over|after|before|for|since|under|with|of|until|within|into|during|about)\s+)?"
+_PREPOSITIONS = (
+    r"(?:(?:in|on|at|from|by|to|over|after|before|for|since|under|with|of|until|within|into|during|about)\s+)?"
+)
 _HOW = r"(?:many|much|long|old|far|tall|high|deep|often|big|large|fast|heavy|wide|low|hot|cold|thick|quickly|soon|late)"
 _DESCRIBED = r"(?:does|did|is|are|was|were)\s+(?!(?:i|we|you|one|it)\b)\w+"  # how something goes, not how to do it
 _OPENING = re.compile(

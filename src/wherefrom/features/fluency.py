@@ -9,6 +9,7 @@ look like anything. The question is read in the same way, to see what became of 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -134,7 +135,7 @@ def _seen(text: str, tagged: Tagged, small: Sequence[str], other: Sequence[str],
     count = len(small)
     rows = numpy.zeros((max(count, 1), PARTS), numpy.int16)
     flags = numpy.zeros((max(count, 1), FLAGS), numpy.float32)
-    have, pairs = set(other), set(zip(other, other[1:], strict=False))
+    have, pairs = set(other), set(itertools.pairwise(other))
     begins = {word[:4] for word in other if len(word) > 3}
     before: set[str] = set()
     for place, word in enumerate(small):

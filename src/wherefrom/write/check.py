@@ -1,10 +1,10 @@
 """Whether a written sentence may be shown: well formed, of nothing but its question and its evidence, and borne out.
 
 Three looks. What it is made of: every word comes from the question, from the short answer or from the sentences around
-it in the passage, or is a small one; the question's words are all told and none twice; a negation of the evidence is not
-lost. How it is built: a small network (`features/fluency.py`) tells it from garbled ones. Whether it is true: where the
-reader network was trained for yes and no, the passage must not speak against it. What does not pass is not shown; the
-document is quoted instead.
+it in the passage, or is a small one; the question's words are all told and none twice; a negation of the evidence is
+not lost. How it is built: a small network (`features/fluency.py`) tells it from garbled ones. Whether it is true: where
+the reader network was trained for yes and no, the passage must not speak against it. What does not pass is not shown;
+the document is quoted instead.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ _IRREGULAR = {
         lead:led;leave:left;lend:lent;lie:lay,lain;lose:lost;make:made;mean:meant;meet:met;pay:paid;rise:rose,risen;
         run:ran;say:said;see:saw,seen;sell:sold;send:sent;shoot:shot;show:shown;sing:sang,sung;sit:sat;speak:spoke,spoken;
         spend:spent;stand:stood;steal:stole,stolen;swim:swam,swum;take:took,taken;teach:taught;tell:told;think:thought;
-        throw:threw,thrown;understand:understood;wear:wore,worn;win:won;write:wrote,written""".replace("\n", "").split(";")
+        throw:threw,thrown;understand:understood;wear:wore,worn;win:won;write:wrote,written""".replace("\n", "").split(
+            ";"
+        )
     )
     for past in pasts.split(",")
 }
@@ -193,9 +195,9 @@ def _ill_built(wanted: Sequence[str], told: Sequence[str], outside: Sequence[str
     start = _start(told, short)
     if before and not before & {*told[max(0, start - 2) : start]}:
         return f"{sorted(before)[0]!r} does not stand before the answer"
-    if wanted[place] == "how" and wanted[place + 1 : place + 2] and wanted[place + 1] in _VERBS:
-        if not _MEANS & {*told[max(0, start - 1) : start], *short[:1]}:
-            return "it does not say how"
+    of_manner = wanted[place] == "how" and not _VERBS.isdisjoint(wanted[place + 1 : place + 2])
+    if of_manner and not _MEANS & {*told[max(0, start - 1) : start], *short[:1]}:
+        return "it does not say how"
     if len(wanted) > place + 2 and wanted[place] in ("what", "which"):
         end = _phrase_end(wanted, place)
         phrase = [word for word in wanted[place + 1 : end] if word not in _SMALL]
@@ -216,7 +218,9 @@ _MODALS = frozenset("can will should must may might".split())
 _VERBS = frozenset(_FORMS) | _MODALS | _DO
 _MEANS = frozenset("by on in with through from using via at as under over against between into for without".split())
 _NEVER_LAST = frozenset("a an the and or but because than as my your its their if when that which who".split())
-_BEFORE_A_NOUN = frozenset("of in on at by for from to with over after before under until since within into during".split())
+_BEFORE_A_NOUN = frozenset(
+    "of in on at by for from to with over after before under until since within into during".split()
+)
 
 
 def _phrase_end(wanted: Sequence[str], place: int) -> int:

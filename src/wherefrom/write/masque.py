@@ -5,9 +5,10 @@ passages. `short` quotes the reader's answer as it stands, or is written too (`w
 quoted. It needs the weights `writer`.
 
 What is written keeps to the sources: every name and number stands in a passage or in the question, nothing is said
-twice in a row, and the sentence holds the reader's answer. With a check (`check.py`), a sentence is also well formed and
-tells the whole question, and none is written where question and answer do not make one: keywords, how, why, lists. Where
-the first try does not keep to this, the next best is taken; where none does, the sentence around the answer is quoted.
+twice in a row, and the sentence holds the reader's answer. With a check (`check.py`), a sentence is also well formed
+and tells the whole question, and none is written where question and answer do not make one: keywords, how to, why,
+lists. Where the first try does not keep to this, the next best is taken; where none does, the sentence around the
+answer is quoted.
 """
 
 from __future__ import annotations
@@ -244,7 +245,9 @@ def _answer(words: tuple[Word, ...], style: Style, chance: float, task: WritingT
     """The words, and the passages that they point to in the order of their first words."""
     by_id = {passage.id: passage for passage in task.passages}
     named = dict.fromkeys(word.passage_id for word in words)
-    return Answer(joined(words), style, chance, words, tuple(by_id[name] for name in named if name is not None), how="written")
+    return Answer(
+        joined(words), style, chance, words, tuple(by_id[name] for name in named if name is not None), how="written"
+    )
 
 
 class _WordStream:

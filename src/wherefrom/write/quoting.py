@@ -148,10 +148,15 @@ def _joined(passage: Passage, spans: list[Span], layout: bool) -> tuple[Word, ..
 def _marked(passage: Passage, quoted: list[Word]) -> tuple[Word, ...]:
     """A quotation that begins or ends in the middle of a sentence, because its passage does, says so."""
     first, last = quoted[0], quoted[-1]
-    if first.start is not None and passage.start > 0 and not passage.text[: first.start].strip() and first.text.islower():
+    if (
+        first.start is not None
+        and passage.start > 0
+        and not passage.text[: first.start].strip()
+        and first.text.islower()
+    ):
         quoted = [Word("…", "vocabulary"), replace(first, space=" "), *quoted[1:]]
     ends = last.end is not None and not passage.text[last.end :].strip()
-    if ends and last.text[-1:] in (",", ";") or (ends and last.text.islower() and last.text in _OPEN_ENDS):
+    if (ends and last.text[-1:] in (",", ";")) or (ends and last.text.islower() and last.text in _OPEN_ENDS):
         quoted.append(Word("…", "vocabulary", space=" "))
     return tuple(quoted)
 

@@ -26,11 +26,9 @@ TOLD = ToldAnswer("When did the old mill burn down?", "in 1908", "The old mill b
 @pytest.mark.parametrize(("name", "way"), material._WAYS)
 def test_a_way_to_garble_changes_the_sentence(name: str, way: material._Way) -> None:
     told = ToldAnswer("Which old mill does Ann own in the town?", "the red mill", "Ann owns the red mill in the town.")
-    for seed in range(20):
-        garbled = way(told, random.Random(seed))
-        assert garbled == "" or garbled.endswith("."), name
-        if garbled and name not in ("moved answer", "exchanged"):
-            assert garbled != told.sentence or name == "question order"
+    made = {way(told, random.Random(seed)) for seed in range(20)} - {"", told.sentence}
+    assert made, name
+    assert all(garbled.endswith(".") and garbled[0].isupper() for garbled in made)
 
 
 def test_a_verb_keeps_the_questions_form() -> None:
@@ -54,11 +52,19 @@ def _data(folder: Path) -> Path:
     squad = {"version": "1.1", "data": [{"title": "Sea", "paragraphs": [paragraph]}]}
     _write(folder / "squad" / "valid-v1.1.json.xz", json.dumps(squad))
     vanilla = [
-        {"question_id": n, "question": f"Where was Bob{n} born?", "answer": "Rome", "answer_sentence": f"Bob{n} was born in Rome."}
+        {
+            "question_id": n,
+            "question": f"Where was Bob{n} born?",
+            "answer": "Rome",
+            "answer_sentence": f"Bob{n} was born in Rome.",
+        }
         for n in range(20)
     ]
     _write(folder / "full_sentence/vanilla/train.jsonl.xz", "".join(json.dumps(row) + "\n" for row in vanilla))
-    others = [{"uid": str(n), "question": "Who owns it?", "verbalized_answer": "[Eve] owns it.", "query": ""} for n in range(3)]
+    others = [
+        {"uid": str(n), "question": "Who owns it?", "verbalized_answer": "[Eve] owns it.", "query": ""}
+        for n in range(3)
+    ]
     for name in ("vquanda", "paraqa"):
         _write(folder / f"full_sentence/{name}/train.json.xz", json.dumps(others))
     return folder
@@ -72,7 +78,12 @@ def _write(path: Path, text: str) -> None:
 def test_made_from_datasets_to_weights_that_numpy_runs_alike(tmp_path: Path) -> None:
     data = _data(tmp_path / "data")
     settings = system.FluencySettings(width=16, layers=2, epochs=4, batch=16)
-    run("fluency", system.stages(settings, Inputs(data=data), tmp_path / "out", print), tmp_path / "out", say=lambda _: None)
+    run(
+        "fluency",
+        system.stages(settings, Inputs(data=data), tmp_path / "out", print),
+        tmp_path / "out",
+        say=lambda _: None,
+    )
     weights = tmp_path / "out" / "weights"
     facts = read_json(weights / "provenance.json")["stages"]
     assert facts["material"]["facts"]["human"] >= 80

@@ -2,8 +2,8 @@
 
 QA2D, VANiLLa, VQuAnDa and ParaQA have people's sentences. Garbled ones are made of them in the ways in which a writer
 network fails: the verb is lost or keeps the question's form, an auxiliary is left over, the answer stands at the wrong
-place or behind the question's own order of words, a phrase comes twice, two parts change places, a small word is lost or
-another. QA2D's rule-based sentences count as garbled where they are far from what a person wrote.
+place or behind the question's own order of words, a phrase comes twice, two parts change places, a small word is lost
+or another. QA2D's rule-based sentences count as garbled where they are far from what a person wrote.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from wherefrom.data import paraqa, qa2d, squad, vanilla, vquanda
+from wherefrom.data.detokenize import detokenized
 from wherefrom.data.examples import Example
 from wherefrom.data.opening import split_file, tsv_rows
-from wherefrom.data.detokenize import detokenized
 from wherefrom.features.fluency import ToldAnswer
 from wherefrom.text import FUNCTION_WORDS
 
@@ -41,9 +41,9 @@ class FluencyRow:
 
 
 def rows(data: Path, seed: int, ways: int) -> list[FluencyRow]:
-    """All sentences, each with `ways` garbled ones; those on SQuAD's validation articles, and one in ten else, held out."""
+    """All sentences, each with `ways` garbled ones; held out: those of SQuAD's validation articles, one in ten."""
     made: list[FluencyRow] = []
-    generator = random.Random(seed)  # noqa: S311 - for material, not for secrets
+    generator = random.Random(seed)
     for told, held_out, rule_based in _human(data):
         made.append(FluencyRow(told, True, "human", held_out))
         broken: set[str] = set()
@@ -143,7 +143,11 @@ def _lost_verb(told: ToldAnswer, generator: random.Random) -> str:
         place
         for place in _outside(told)
         if words[place].lower() in _AUXILIARIES
-        or (words[place].lower() not in asked_words and words[place].lower() not in FUNCTION_WORDS and words[place].islower())
+        or (
+            words[place].lower() not in asked_words
+            and words[place].lower() not in FUNCTION_WORDS
+            and words[place].islower()
+        )
     ]
     if not verbs:
         return ""
@@ -209,17 +213,17 @@ def _base_form(told: ToldAnswer, generator: random.Random) -> str:  # noqa: ARG0
             continue
         same = [other for other in asked_words if other[:3] == word[:3] and other != word and len(other) <= len(word)]
         if same:
-            return _ended(words[:place] + [same[0]] + words[place + 1 :])
+            return _ended([*words[:place], same[0], *words[place + 1 :]])
     return ""
 
 
 def _left_over(told: ToldAnswer, generator: random.Random) -> str:
     words = _words(told)
     auxiliary = generator.choice(("do", "does", "did", "is", "was", "are", "can", "what", "which"))
-    place = generator.choice([number for number in (*_outside(told), len(words))])
+    place = generator.choice([*_outside(told), len(words)])
     if place and words[place - 1].lower() in _AUXILIARIES:
         return ""
-    return _ended(words[:place] + [auxiliary] + words[place:])
+    return _ended([*words[:place], auxiliary, *words[place:]])
 
 
 def _lost_small(told: ToldAnswer, generator: random.Random) -> str:
@@ -238,7 +242,7 @@ def _other_small(told: ToldAnswer, generator: random.Random) -> str:
         return ""
     place = generator.choice(small)
     other = generator.choice([word for word in _SMALL if word != words[place].lower()])
-    return _ended(words[:place] + [other] + words[place + 1 :])
+    return _ended([*words[:place], other, *words[place + 1 :]])
 
 
 def _broken_off(told: ToldAnswer, generator: random.Random) -> str:

@@ -76,7 +76,12 @@ def stages(settings: FluencySettings, inputs: Inputs, out: Path, say: Say) -> li
 
     def made_of() -> Facts:
         data = {name: file_hash(_there(inputs.data / name)) for name in _FILES}
-        return {"data": data, "tagger": file_hash(tagger.file("tagger.npz")), "ways": settings.ways, "seed": settings.seed}
+        return {
+            "data": data,
+            "tagger": file_hash(tagger.file("tagger.npz")),
+            "ways": settings.ways,
+            "seed": settings.seed,
+        }
 
     def make(path: Path) -> Facts:
         made = rows(inputs.data, settings.seed, settings.ways)
@@ -179,7 +184,7 @@ def fit(material: Path, out: Path, settings: FluencySettings, say: Say) -> Facts
             logits = network(sentences.texts(places), questions.texts(places))
             loss = binary_cross_entropy_with_logits(logits, wanted, weight=1 + (settings.human - 1) * wanted)
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             schedule.step()
             losses.append(loss.item())
@@ -226,9 +231,14 @@ def _area(scores: NDArray[numpy.float64], well: NDArray[numpy.bool_]) -> float:
 def measured(scores: NDArray[numpy.float64], well: NDArray[numpy.bool_], way: NDArray[Any]) -> dict[str, Any]:
     """The area under the ROC curve, and what thresholds let through and stop."""
     chances = 1 / (1 + numpy.exp(-numpy.clip(scores, -50, 50)))
-    figures: dict[str, Any] = {"AUC": round(_area(scores, well), 4), "human": int(well.sum()), "garbled": int((~well).sum())}
+    figures: dict[str, Any] = {
+        "AUC": round(_area(scores, well), 4),
+        "human": int(well.sum()),
+        "garbled": int((~well).sum()),
+    }
     figures["garbled stopped where so many human sentences pass"] = {
-        str(share): round(float((scores[~well] < numpy.quantile(scores[well], 1 - share)).mean()), 4) for share in PASSING
+        str(share): round(float((scores[~well] < numpy.quantile(scores[well], 1 - share)).mean()), 4)
+        for share in PASSING
     }
     figures["least chance"] = {
         str(least): {
@@ -241,4 +251,3 @@ def measured(scores: NDArray[numpy.float64], well: NDArray[numpy.bool_], way: ND
         str(name): round(float((chances[way == name] < 0.5).mean()), 4) for name in sorted(set(way.tolist()))
     }
     return figures
-
