@@ -66,6 +66,17 @@ def test_a_noun_that_is_half_kept() -> None:
     assert fault(question, "zero", "Zero is usually assumed.", text) == ""
 
 
+def test_an_answer_that_is_no_number_is_not_counted() -> None:
+    text = "Requests are served once a second."
+    assert "no number" in fault("how many requests can it serve?", "once", "It can serve once requests.", text)
+
+
+def test_an_answer_that_is_a_sentence_stands_in_none() -> None:
+    text = "By default all commands must exit with code 0 here."
+    answer = "all commands must exit with code 0"
+    assert "a sentence itself" in fault("what is the default of it?", answer, f"The default of it is {answer}.", text)
+
+
 def test_a_negation_is_kept() -> None:
     text = "The team does not recommend Zebu at all."
     assert "negation" in fault("which brand do they recommend?", "Zebu", "They recommend Zebu.", text)

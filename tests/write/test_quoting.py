@@ -62,6 +62,24 @@ def test_text_without_full_stops_is_cut() -> None:
     assert len(told) < 800
 
 
+def test_of_entries_a_line_each_one_is_quoted() -> None:
+    text = "January:Garnet\nFebruary:Amethyst\nMarch:Aquamarine\nApril:Diamond\nMay:Emerald\nJune:Pearl"
+    assert quoted(text, "Aquamarine") == "March:Aquamarine"
+
+
+def test_code_keeps_its_lines() -> None:
+    text = "Sign it like this:\n\njwt.sign({\n  exp: 60,\n  data: 'x'\n}, 'secret');"
+    assert quoted(text, "Sign it") == text
+
+
+def test_a_term_stands_above_what_explains_it() -> None:
+    assert quoted("Deferment\nA delay in the\nrepayment.", "delay") == "Deferment\nA delay in the repayment."
+
+
+def test_a_question_of_the_document_comes_with_its_answer() -> None:
+    assert quoted("Is it safe to use? Yes, it is. More here.", "safe") == "Is it safe to use? Yes, it is."
+
+
 def test_a_passage_that_begins_in_a_sentence_says_so() -> None:
     assert quoted("and the rest is lost in the sea. More.", "sea", start=100) == "… and the rest is lost in the sea."
     assert quoted("and the rest is lost in the sea. More.", "sea") == "and the rest is lost in the sea."

@@ -15,7 +15,7 @@ from wherefrom.text import Span, words
 _PREPOSITIONS = (
     r"(?:(?:in|on|at|from|by|to|over|after|before|for|since|under|with|of|until|within|into|during|about)\s+)?"
 )
-_HOW = r"(?:many|much|long|old|far|tall|high|deep|often|big|large|fast|heavy|wide|low|hot|cold|thick|quickly|soon|late)"
+_HOW = r"(?:many|much|long|old|far|tall|high|deep|often|heavy|wide)"
 _DESCRIBED = r"(?:does|did|is|are|was|were)\s+(?!(?:i|we|you|one|it)\b)\w+"  # how something goes, not how to do it
 _OPENING = re.compile(
     rf"\W*{_PREPOSITIONS}(?:who|whom|whose|which|what|when|where|how\s+{_HOW}|how\s+{_DESCRIBED})\b(?!['’])"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from wherefrom.features.fluency import Fluency, ToldAnswer
 from wherefrom.features.forms import stems
 from wherefrom.features.tokens import tokens
-from wherefrom.text import FUNCTION_WORDS, Span, sentences_around
+from wherefrom.text import FUNCTION_WORDS, NUMBER_WORDS, Span, sentences_around
 from wherefrom.types import Candidate, Passage
 
 if TYPE_CHECKING:
@@ -103,11 +103,14 @@ def _made_of(question: str, candidate: Candidate, sentence: str) -> str:
     if "\n" in sentence or not sentence.rstrip().endswith((".", "!", '."', ".”")) or not sentence[:1].strip():
         return "not one sentence"
     told, wanted, short = _words(sentence), _words(question), _words(candidate.text)
+    unfit = _unfit(question, short)
+    if unfit:
+        return unfit
     passage = candidate.passage
     first, last = sentences_around(passage.text, (candidate.start, candidate.end))
     around = _words(passage.text[first:last])
     outside = _without(told, short)
-    if outside is None:
+    if outside is None or " ".join(candidate.text.split()).casefold().strip(" .,;:") not in sentence.casefold():
         return "without the answer"
     told_bases, wanted_bases = _bases(outside), _bases(wanted)
     # Nothing that neither question nor evidence has.
@@ -133,6 +136,21 @@ def _made_of(question: str, candidate: Candidate, sentence: str) -> str:
     if _NEGATIONS & {*_words(passage.text[begin:end])} - {*wanted} and not _NEGATIONS & {*told}:
         return "a negation is lost"
     return ""
+
+
+def _unfit(question: str, short: Sequence[str]) -> str:
+    """Why an answer cannot stand in a sentence: it is one itself, or no number where one is asked for."""
+    if not short or (len(short) > _A_CLAUSE and not _VERBS.isdisjoint(short)):
+        return "the answer is a sentence itself"
+    numbers = any(any(map(str.isdigit, word)) or word in NUMBER_WORDS or word in _AMOUNTS for word in short)
+    if _OF_AMOUNT.search(question) and not numbers:
+        return "the answer is no number"
+    return ""
+
+
+_A_CLAUSE = 3  # words; more of them with a verb say something by themselves
+_AMOUNTS = frozenset("one few several many most all none nil no some hundreds thousands".split())
+_OF_AMOUNT = re.compile(r"\bhow many\b|\bcosts?\b|\bprice\b", re.IGNORECASE)
 
 
 def _clause(text: str, sentence: Span, candidate: Candidate) -> Span:

@@ -161,7 +161,9 @@ class MasqueWriter:
         """The written answers that keep to their sources, by the question's place."""
         accepted: dict[int, _Accepted] = {}
         left = list(writable)
-        for attempt, beam in enumerate(dict.fromkeys((self._beam, max(self._beam, _AGAIN)))):
+        # Second best sentences are rarely well formed: with a check there is one try, then quoting is better.
+        beams = (self._beam, max(self._beam, _AGAIN) if self._check is None else self._beam)
+        for attempt, beam in enumerate(dict.fromkeys(beams)):
             if not left:
                 break
             early = on_words is not None and not attempt and self._check is None

@@ -17,6 +17,7 @@ from wherefrom.types import Candidate, Passage, Word
 _MOST = 3  # sentences
 _MOST_CHARACTERS = 420  # a quotation is not made longer than this, whatever it begins with
 _LONGEST = 700  # characters of one sentence; more is text without full stops, of which lines are quoted
+_MANY_LINES = 5
 _FEW_WORDS = 4  # a sentence of fewer says little
 _LINE = re.compile(r"[^\n]*")
 _ITEM = re.compile(r"\s*(?:[-*•–·▪◦+]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)")
@@ -27,6 +28,10 @@ _HANGING = re.compile(
     r"|so|or|in this case|in that case|if so|if not|for example|for this)\b",
     re.IGNORECASE,
 )
+_TORN = re.compile(r"[)\]}.,;:!?%’”»]|[a-z]")  # the rest of what was taken for two sentences
+_CODE = re.compile(r"[;{}]\s*$|^\s*(?:[$>]\s|[{}\])]|</?\w)")
+_LEFT_OVER = re.compile(r"[|)\]},;:.]\s*")  # of what stood before
+_SHORT_LINE = 48  # characters; text goes on in the next line because it is another one, not because the page ends
 _CLOSED = re.compile(r"""[.!?…。！？][\])"'”’»]*$""")
 
 
@@ -62,27 +67,38 @@ def _extent(text: str, span: Span) -> Span:
         return span
     first, last = touched[0], touched[-1]
     start, end = min(span[0], spans[first][0]), max(span[1], spans[last][1])
+    lines = text[start:end].split("\n")
+    if len(lines) >= _MANY_LINES and sum(len(line.strip()) < _SHORT_LINE for line in lines) > len(lines) * 0.6:
+        first_line, last_line = _lines_around(text, span)
+        if not _CODE.search(text[first_line:last_line]):
+            return max(start, first_line), min(end, last_line)  # entries, a line each
     if end - start > max(_LONGEST, span[1] - span[0]):
         return _paragraph(text, span, start, end)
     start = _cut_heading(text, start, span[0])
-    if start == spans[first][0] and first > 0 and last - first + 1 < _MOST and _HANGING.match(text, start):
-        before = spans[first - 1]
-        if _belongs(text, before[1], start) and _CLOSED.search(text[before[0] : before[1]]):
-            start = before[0] if end - before[0] <= _MOST_CHARACTERS else start
+    while start == spans[first][0] and first > 0 and last - first + 1 < _MOST:
+        before, torn = spans[first - 1], _TORN.match(text, start) is not None
+        whole = torn or (_HANGING.match(text, start) and _CLOSED.search(text[before[0] : before[1]]))
+        if not whole or not _belongs(text, before[1], start) or end - before[0] > _MOST_CHARACTERS:
+            break
+        first, start = first - 1, before[0]
+        if not torn:
+            break
     announced = False
     while last + 1 < len(spans) and spans[last + 1][1] - start <= _MOST_CHARACTERS:
         told, following = text[start:end], spans[last + 1][0]
         item = _ITEM.match(text, following) is not None
+        if len(words(text[slice(*spans[last + 1])])) < _FEW_WORDS and not item:
+            break
         little = len(words(told)) <= _FEW_WORDS and not _ITEM.match(told) and not item
-        announced = announced or told.endswith(":")
-        more = (announced and item) or (last - first + 1 < _MOST and (told.endswith(":") or little))
+        announced = announced or told.endswith((":", "?"))
+        more = (announced and item) or (last - first + 1 < _MOST and (told.endswith((":", "?")) or little))
         if not more or not (announced or _belongs(text, end, following)):
             break
         last += 1
         end = spans[last][1]
-    mark = _ITEM.match(text, start, end)
-    if mark is not None and mark.end() <= span[0]:
-        start = mark.end()
+    for mark in (_ITEM.match(text, start, end), _LEFT_OVER.match(text, start, end)):
+        if mark is not None and mark.end() <= span[0]:
+            start = mark.end()
     return start, end
 
 
@@ -123,6 +139,8 @@ def _belongs(text: str, end: int, start: int) -> bool:
 def _is_layout(text: str) -> bool:
     """Whether blanks and line ends mean something: code, columns, or several items."""
     lines = text.split("\n")
+    if sum(_CODE.search(line) is not None for line in lines) > 1:
+        return True
     return any(_COLUMNS.search(line.strip()) for line in lines) or any(_ITEM.match(line) for line in lines[1:])
 
 
@@ -137,12 +155,21 @@ def _joined(passage: Passage, spans: list[Span], layout: bool) -> tuple[Word, ..
             if place == 0:
                 space = "\n" if quoted else ""
             elif not layout and space:
-                space = " "
+                space = "\n" if _another_line(passage.text, start, before, a) else " "
             quoted.append(Word(passage.text[a:b], "passage", passage.id, a, b, 1.0, space))
             before = b
     if not quoted:
         return ()
     return _marked(passage, quoted)
+
+
+def _another_line(text: str, start: int, end: int, following: int) -> bool:
+    """Whether a line ends at `end` because it is one of its own: a term above what explains it, a verse."""
+    if "\n" not in text[end:following] or not (text[following].isupper() or "\n\n" in text[end:following]):
+        return False
+    return end - max(start, _line_start(text, end)) < _SHORT_LINE and (
+        text[end - 1].isalnum() or text[end - 1] in ")\"'"
+    )
 
 
 def _marked(passage: Passage, quoted: list[Word]) -> tuple[Word, ...]:
@@ -151,12 +178,12 @@ def _marked(passage: Passage, quoted: list[Word]) -> tuple[Word, ...]:
     if (
         first.start is not None
         and passage.start > 0
-        and not passage.text[: first.start].strip()
+        and not passage.text[: first.start].strip(" \n)]},;:.")
         and first.text.islower()
     ):
         quoted = [Word("…", "vocabulary"), replace(first, space=" "), *quoted[1:]]
     ends = last.end is not None and not passage.text[last.end :].strip()
-    if (ends and last.text[-1:] in (",", ";")) or (ends and last.text.islower() and last.text in _OPEN_ENDS):
+    if (ends and last.text == ",") or (ends and last.text.islower() and last.text in _OPEN_ENDS):
         quoted.append(Word("…", "vocabulary", space=" "))
     return tuple(quoted)
 
