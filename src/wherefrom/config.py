@@ -141,7 +141,7 @@ class WriteSettings:
     beam: int = 1  # masque: beginnings that are followed at once; more take longer
     short: Literal["quote", "write"] = "quote"  # masque: short answers as they were read, or written too
     check: bool = True  # masque: a sentence is shown if it is well formed and tells the question; else it is quoted
-    fluent: float = 0.5  # check: least chance that a person would have written it so
+    fluent: float = 0.4  # check: least chance that a person would have written it so; more quotes more
     borne_out: float = -2.0  # check: least logit of the reader that the passage says yes to it; English, like all of it
     yes_no: bool = True  # questions that ask for it get a Yes or No in front of what it rests on; English
     sure: float = 0.6  # yes_no: least chance of the word; below, the deciding words come without it
