@@ -48,8 +48,8 @@ def test_people_would_write_the_one_and_not_the_other(
 
 
 def test_together_as_one_by_one(fluency: Fluency) -> None:
-    told = [ToldAnswer(question, answer, text) for question, answer, *texts in PAIRS for text in texts]
-    assert fluency.chances(told) == pytest.approx([fluency.chances([each])[0] for each in told], abs=1e-5)
+    statement = [ToldAnswer(question, answer, text) for question, answer, *texts in PAIRS for text in texts]
+    assert fluency.chances(statement) == pytest.approx([fluency.chances([each])[0] for each in statement], abs=1e-5)
 
 
 def test_the_answer_is_seen_as_such() -> None:
@@ -66,12 +66,12 @@ def test_nothing_at_all_has_a_chance_too(fluency: Fluency) -> None:
 
 def test_it_is_small_and_quick(fluency: Fluency) -> None:
     assert (SHIPPED / "fluency" / FILE).stat().st_size < 1_000_000
-    told = ToldAnswer(*PAIRS[0][:3])
-    fluency.chances([told])
+    statement = ToldAnswer(*PAIRS[0][:3])
+    fluency.chances([statement])
     times = []
     for _ in range(20):
         begin = time.process_time()
-        fluency.chances([told])
+        fluency.chances([statement])
         times.append(time.process_time() - begin)
     assert min(times) < 0.005
 

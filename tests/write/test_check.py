@@ -22,8 +22,8 @@ class _Chance:
     def __init__(self, chance: float) -> None:
         self.chance = chance
 
-    def chances(self, told: Sequence[ToldAnswer]) -> list[float]:
-        return [self.chance] * len(told)
+    def chances(self, statements: Sequence[ToldAnswer]) -> list[float]:
+        return [self.chance] * len(statements)
 
 
 def check(chance: float = 1.0, **settings: object) -> SentenceCheck:

@@ -57,9 +57,9 @@ def test_a_heading_is_no_part_of_the_sentence() -> None:
 
 def test_text_without_full_stops_is_cut() -> None:
     text = "\n".join(f"item {number} costs {number} pounds and more words" for number in range(100))
-    told = quoted(text, "item 50 costs")
-    assert "item 50 costs 50 pounds" in told
-    assert len(told) < 800
+    shown = quoted(text, "item 50 costs")
+    assert "item 50 costs 50 pounds" in shown
+    assert len(shown) < 800
 
 
 def test_of_entries_a_line_each_one_is_quoted() -> None:

@@ -22,7 +22,7 @@ _OPENING = re.compile(
 )
 _LONGEST = 22  # words; more of them are more than one question
 _SECOND = re.compile(r"[,;:]\s|\s[-–—]\s|[.?!]\s+\w|\bor\b|\band\s+(?:who|what|which|when|where|why|how)\b")
-_TOLD = re.compile(
+_BETTER_QUOTED = re.compile(
     r"""
     \bwhat\s+(?:do|does|did)\b.*\b(?:mean\b|(?:do|say|happen|stand\s+for|look\s+like|refer\s+to|contain)\s*\??$)
     | \bwhat\s+(?:happen\w*|about|if|to|now|else|makes?|causes?|kinds?|sorts?|types?|ways?|steps?)\b
@@ -61,7 +61,7 @@ def can_be_told(question: str) -> bool:
     text = " ".join(question.lower().split())
     if _OPENING.match(text) is None or len(text.split()) > _LONGEST:
         return False
-    return _SECOND.search(text) is None and _TOLD.search(text) is None and not asks_for_several(text)
+    return _SECOND.search(text) is None and _BETTER_QUOTED.search(text) is None and not asks_for_several(text)
 
 
 def asks_for_several(question: str) -> bool:

@@ -46,7 +46,7 @@ class ToldAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenText:
     """What the network sees of one text."""
 
     rows: NDArray[numpy.int16]  # (tokens, PARTS) of the table
@@ -66,16 +66,16 @@ class Fluency:
         self._weights = weights
         self._tagger = tagger
 
-    def chances(self, told: Sequence[ToldAnswer]) -> list[float]:
+    def chances(self, statements: Sequence[ToldAnswer]) -> list[float]:
         """One chance a sentence, from 0 to 1."""
-        return [probability(self._logit(question, sentence)) for question, sentence in seen(told, self._tagger)]
+        return [probability(self._logit(question, sentence)) for question, sentence in seen(statements, self._tagger)]
 
-    def _logit(self, question: Seen, sentence: Seen) -> float:
+    def _logit(self, question: SeenText, sentence: SeenText) -> float:
         pooled = numpy.concatenate([self._pooled(sentence, 0), self._pooled(question, 1)])
         hidden = numpy.maximum(pooled @ self._arrays["hidden.weight"].T + self._arrays["hidden.bias"], 0.0)
         return float((hidden @ self._arrays["out.weight"].T + self._arrays["out.bias"])[0])
 
-    def _pooled(self, text: Seen, kind: int) -> _Floats:
+    def _pooled(self, text: SeenText, kind: int) -> _Floats:
         """Largest and mean state of a text's tokens: (2 · width,)"""
         arrays = self._arrays
         states: _Floats = arrays["table.weight"][text.rows].sum(axis=1) + text.flags @ arrays["flags.weight"].T
@@ -109,11 +109,11 @@ def _normed(states: _Floats, weight: _Floats, bias: _Floats) -> _Floats:
     return normed
 
 
-def seen(told: Sequence[ToldAnswer], tagger: Tagger) -> list[tuple[Seen, Seen]]:
+def seen(statements: Sequence[ToldAnswer], tagger: Tagger) -> list[tuple[SeenText, SeenText]]:
     """For each what is seen of the question and of the sentence."""
-    tagged = tagger.tag([text for each in told for text in (each.question, each.sentence)])
+    tagged = tagger.tag([text for each in statements for text in (each.question, each.sentence)])
     pairs = []
-    for place, each in enumerate(told):
+    for place, each in enumerate(statements):
         question, sentence = tagged[2 * place], tagged[2 * place + 1]
         question_words, sentence_words = _small(each.question, question), _small(each.sentence, sentence)
         held = _place(sentence_words, _answer_words(each.answer))
@@ -130,7 +130,7 @@ def _small(text: str, tagged: Tagged) -> list[str]:
     return [text[start:end].lower() for start, end in tagged.spans[:_MOST]]
 
 
-def _seen(text: str, tagged: Tagged, small: Sequence[str], other: Sequence[str], held: tuple[int, int]) -> Seen:
+def _seen(text: str, tagged: Tagged, small: Sequence[str], other: Sequence[str], held: tuple[int, int]) -> SeenText:
     """A text beside another: the sentence beside its question, or the other way round."""
     count = len(small)
     rows = numpy.zeros((max(count, 1), PARTS), numpy.int16)
@@ -155,7 +155,7 @@ def _seen(text: str, tagged: Tagged, small: Sequence[str], other: Sequence[str],
             text[start : start + 1].isupper(),
         )
         before.add(word)
-    return Seen(rows, flags)
+    return SeenText(rows, flags)
 
 
 @lru_cache(maxsize=1 << 16)

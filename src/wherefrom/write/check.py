@@ -102,38 +102,38 @@ def _made_of(question: str, candidate: Candidate, sentence: str) -> str:
     """What the sentence has too much or too little of."""
     if "\n" in sentence or not sentence.rstrip().endswith((".", "!", '."', ".”")) or not sentence[:1].strip():
         return "not one sentence"
-    told, wanted, short = _words(sentence), _words(question), _words(candidate.text)
+    sentence_words, wanted, short = _words(sentence), _words(question), _words(candidate.text)
     unfit = _unfit(question, short)
     if unfit:
         return unfit
     passage = candidate.passage
     first, last = sentences_around(passage.text, (candidate.start, candidate.end))
     around = _words(passage.text[first:last])
-    outside = _without(told, short)
+    outside = _without(sentence_words, short)
     if outside is None or " ".join(candidate.text.split()).casefold().strip(" .,;:") not in sentence.casefold():
         return "without the answer"
-    told_bases, wanted_bases = _bases(outside), _bases(wanted)
+    sentence_bases, wanted_bases = _bases(outside), _bases(wanted)
     # Nothing that neither question nor evidence has.
     known = {*wanted_bases, *_bases(around), *_bases(short), *_bases(_words(passage.title))}
-    for word, base in zip(outside, told_bases, strict=True):
+    for word, base in zip(outside, sentence_bases, strict=True):
         if base not in known and word not in _SMALL and base not in _FREE:
             return f"{word!r} stands in no source"
     # Nothing of the question lost, nothing more often than there.
-    lost = _lost(wanted, wanted_bases, {*told_bases, *_bases(short)})
+    lost = _lost(wanted, wanted_bases, {*sentence_bases, *_bases(short)})
     if lost:
         return f"{lost!r} of the question is lost"
-    often = Counter(base for base, word in zip(told_bases, outside, strict=True) if word not in _SMALL)
+    often = Counter(base for base, word in zip(sentence_bases, outside, strict=True) if word not in _SMALL)
     most = Counter(wanted_bases)
     for base, count in often.items():
         if count > max(most[base], 1) or (count >= 1 and base in _bases(short) and base not in most):
             return f"{base!r} is told twice"
-    ill = _ill_built(wanted, told, outside, short)
+    ill = _ill_built(wanted, sentence_words, outside, short)
     if ill:
         return ill
     if _DO & set(wanted[:6]) - {"do"} and not _new_verb(wanted, outside):
         return "the verb is as in the question"
     begin, end = _clause(passage.text, (first, last), candidate)
-    if _NEGATIONS & {*_words(passage.text[begin:end])} - {*wanted} and not _NEGATIONS & {*told}:
+    if _NEGATIONS & {*_words(passage.text[begin:end])} - {*wanted} and not _NEGATIONS & {*sentence_words}:
         return "a negation is lost"
     return ""
 
@@ -181,12 +181,12 @@ def _without(words: list[str], part: list[str]) -> list[str] | None:
     return None
 
 
-def _lost(wanted: Sequence[str], bases: Sequence[str], told: set[str]) -> str:
+def _lost(wanted: Sequence[str], bases: Sequence[str], sentence_words: set[str]) -> str:
     """A word of the question that the sentence has not; what the question word asks with may be left out."""
     place = next((number for number, word in enumerate(wanted) if word in _WH), None)
     free = _phrase_end(wanted, place) if place is not None else 0
     for number, (word, base) in enumerate(zip(wanted, bases, strict=True)):
-        if base in told or word in _WH or word in _DO or number < free:
+        if base in sentence_words or word in _WH or word in _DO or number < free:
             continue
         if word in _SMALL and word not in _FORMS and word not in _NEGATIONS and word not in _KEPT:
             continue
@@ -197,10 +197,14 @@ def _lost(wanted: Sequence[str], bases: Sequence[str], told: set[str]) -> str:
 _KEPT = frozenset("can could will would should must may might before after without until under over".split())
 
 
-def _ill_built(wanted: Sequence[str], told: Sequence[str], outside: Sequence[str], short: Sequence[str]) -> str:
+def _ill_built(
+    wanted: Sequence[str], sentence_words: Sequence[str], outside: Sequence[str], short: Sequence[str]
+) -> str:
     """Signs of a sentence that fell apart, which need no more than its words."""
-    if told[-1] in _NEVER_LAST or (told[-1] in _BEFORE_A_NOUN and told[-1] not in (wanted[-1], short[-1])):
-        return f"it ends in {told[-1]!r}"
+    if sentence_words[-1] in _NEVER_LAST or (
+        sentence_words[-1] in _BEFORE_A_NOUN and sentence_words[-1] not in (wanted[-1], short[-1])
+    ):
+        return f"it ends in {sentence_words[-1]!r}"
     verbs, wanted_verbs = Counter(_FORMS.get(word, word) for word in outside), Counter(_FORMS.get(w, w) for w in wanted)
     for verb in {*_FORMS.values(), *_MODALS}:
         if verbs[verb] > max(wanted_verbs[verb], verb in ("be", "have") and not wanted_verbs["be"]):
@@ -210,11 +214,11 @@ def _ill_built(wanted: Sequence[str], told: Sequence[str], outside: Sequence[str
         return ""
     before = {wanted[-1]} if wanted[-1] in _BEFORE_A_NOUN else set()
     before |= {wanted[place - 1]} if place and wanted[place - 1] in _BEFORE_A_NOUN else set()
-    start = _start(told, short)
-    if before and not before & {*told[max(0, start - 2) : start]}:
+    start = _start(sentence_words, short)
+    if before and not before & {*sentence_words[max(0, start - 2) : start]}:
         return f"{sorted(before)[0]!r} does not stand before the answer"
     of_manner = wanted[place] == "how" and not _VERBS.isdisjoint(wanted[place + 1 : place + 2])
-    if of_manner and not _MEANS & {*told[max(0, start - 1) : start], *short[:1]}:
+    if of_manner and not _MEANS & {*sentence_words[max(0, start - 1) : start], *short[:1]}:
         return "it does not say how"
     if len(wanted) > place + 2 and wanted[place] in ("what", "which"):
         end = _phrase_end(wanted, place)
@@ -225,11 +229,11 @@ def _ill_built(wanted: Sequence[str], told: Sequence[str], outside: Sequence[str
     return ""
 
 
-def _start(told: Sequence[str], short: Sequence[str]) -> int:
-    rest = _without(list(told), list(short))
+def _start(sentence_words: Sequence[str], short: Sequence[str]) -> int:
+    rest = _without(list(sentence_words), list(short))
     if rest is None:
         return 0
-    return next((number for number, (a, b) in enumerate(zip(told, rest, strict=False)) if a != b), len(rest))
+    return next((number for number, (a, b) in enumerate(zip(sentence_words, rest, strict=False)) if a != b), len(rest))
 
 
 _MODALS = frozenset("can will should must may might".split())
@@ -254,8 +258,10 @@ _LONGEST_PHRASE = 3
 _INSIDE = frozenset("many much of a the other kind per own same".split())  # of such a phrase
 
 
-def _new_verb(wanted: Sequence[str], told: Sequence[str]) -> bool:
+def _new_verb(wanted: Sequence[str], sentence_words: Sequence[str]) -> bool:
     """Whether the sentence has a form of the question's words that the question has not: shrinks for shrink."""
     pairs = dict(zip(wanted, _bases(wanted), strict=True))
     bases = {base for word, base in pairs.items() if word not in _DO}
-    return any(word not in pairs and base in bases for word, base in zip(told, _bases(told), strict=True))
+    return any(
+        word not in pairs and base in bases for word, base in zip(sentence_words, _bases(sentence_words), strict=True)
+    )

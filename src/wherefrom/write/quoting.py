@@ -85,13 +85,13 @@ def _extent(text: str, span: Span) -> Span:
             break
     announced = False
     while last + 1 < len(spans) and spans[last + 1][1] - start <= _MOST_CHARACTERS:
-        told, following = text[start:end], spans[last + 1][0]
+        so_far, following = text[start:end], spans[last + 1][0]
         item = _ITEM.match(text, following) is not None
         if len(words(text[slice(*spans[last + 1])])) < _FEW_WORDS and not item:
             break
-        little = len(words(told)) <= _FEW_WORDS and not _ITEM.match(told) and not item
-        announced = announced or told.endswith((":", "?"))
-        more = (announced and item) or (last - first + 1 < _MOST and (told.endswith((":", "?")) or little))
+        little = len(words(so_far)) <= _FEW_WORDS and not _ITEM.match(so_far) and not item
+        announced = announced or so_far.endswith((":", "?"))
+        more = (announced and item) or (last - first + 1 < _MOST and (so_far.endswith((":", "?")) or little))
         if not more or not (announced or _belongs(text, end, following)):
             break
         last += 1

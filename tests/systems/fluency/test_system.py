@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("torch", reason="training needs torch")
 
 from wherefrom.errors import NotFound, SettingsError
-from wherefrom.features.fluency import FILE, Fluency, Seen, ToldAnswer
+from wherefrom.features.fluency import FILE, Fluency, SeenText, ToldAnswer
 from wherefrom.features.tags import Tagger
 from wherefrom.runtime.weights import Weights
 from wherefrom.systems.fluency import material, system
@@ -25,8 +25,10 @@ TOLD = ToldAnswer("When did the old mill burn down?", "in 1908", "The old mill b
 
 @pytest.mark.parametrize(("name", "way"), material._WAYS)
 def test_a_way_to_garble_changes_the_sentence(name: str, way: material._Way) -> None:
-    told = ToldAnswer("Which old mill does Ann own in the town?", "the red mill", "Ann owns the red mill in the town.")
-    made = {way(told, random.Random(seed)) for seed in range(20)} - {"", told.sentence}
+    statement = ToldAnswer(
+        "Which old mill does Ann own in the town?", "the red mill", "Ann owns the red mill in the town."
+    )
+    made = {way(statement, random.Random(seed)) for seed in range(20)} - {"", statement.sentence}
     assert made, name
     assert all(garbled.endswith(".") and garbled[0].isupper() for garbled in made)
 
@@ -95,7 +97,7 @@ def test_made_from_datasets_to_weights_that_numpy_runs_alike(tmp_path: Path) -> 
     assert chance == pytest.approx(_by_torch(weights, settings, TOLD), abs=1e-3)
 
 
-def _by_torch(weights: Path, settings: system.FluencySettings, told: ToldAnswer) -> float:
+def _by_torch(weights: Path, settings: system.FluencySettings, statement: ToldAnswer) -> float:
     import torch
 
     from wherefrom.features.fluency import seen
@@ -105,11 +107,11 @@ def _by_torch(weights: Path, settings: system.FluencySettings, told: ToldAnswer)
     with numpy.load(weights / FILE) as arrays:
         network.load_state_dict({name: torch.from_numpy(array.astype(numpy.float32)) for name, array in arrays.items()})
 
-    def texts(text: Seen) -> Texts:
+    def texts(text: SeenText) -> Texts:
         rows, flags = torch.from_numpy(text.rows.astype(numpy.int64))[None], torch.from_numpy(text.flags)[None]
         return Texts(rows, flags, torch.ones(rows.shape[:2]))
 
-    ((question, sentence),) = seen([told], Tagger(Weights.named("tagger")))
+    ((question, sentence),) = seen([statement], Tagger(Weights.named("tagger")))
     with torch.no_grad():
         return float(torch.sigmoid(network(texts(sentence), texts(question))))
 

@@ -34,7 +34,7 @@ _FAR = 0.72  # of a rule-based sentence's words in the order of the human one; b
 class FluencyRow:
     """A sentence, whether a person wrote it, and how it went wrong if not."""
 
-    told: ToldAnswer
+    statement: ToldAnswer
     well: bool
     way: str  # "human", or what was done
     held_out: bool
@@ -44,18 +44,22 @@ def rows(data: Path, seed: int, ways: int) -> list[FluencyRow]:
     """All sentences, each with `ways` garbled ones; held out: those of SQuAD's validation articles, one in ten."""
     made: list[FluencyRow] = []
     generator = random.Random(seed)
-    for told, held_out, rule_based in _human(data):
-        made.append(FluencyRow(told, True, "human", held_out))
+    for statement, held_out, rule_based in _human(data):
+        made.append(FluencyRow(statement, True, "human", held_out))
         broken: set[str] = set()
         for name, way in generator.sample(_WAYS, len(_WAYS)):
             if len(broken) == ways:
                 break
-            garbled = way(told, generator)
-            if garbled and _letters(garbled) not in {_letters(told.sentence), *map(_letters, broken)}:
+            garbled = way(statement, generator)
+            if garbled and _letters(garbled) not in {_letters(statement.sentence), *map(_letters, broken)}:
                 broken.add(garbled)
-                made.append(FluencyRow(ToldAnswer(told.question, told.answer, garbled), False, name, held_out))
-        if rule_based and _likeness(rule_based, told.sentence) < _FAR:
-            made.append(FluencyRow(ToldAnswer(told.question, told.answer, rule_based), False, "rule-based", held_out))
+                made.append(
+                    FluencyRow(ToldAnswer(statement.question, statement.answer, garbled), False, name, held_out)
+                )
+        if rule_based and _likeness(rule_based, statement.sentence) < _FAR:
+            made.append(
+                FluencyRow(ToldAnswer(statement.question, statement.answer, rule_based), False, "rule-based", held_out)
+            )
     return made
 
 
@@ -69,7 +73,7 @@ def _human(data: Path) -> Iterator[tuple[ToldAnswer, bool, str]]:
         ]
         for example, rule in zip(qa2d.load(data / "qa2d", split, detokenize=True), by_rule, strict=True):
             held_out = split == "valid" or _letters(example.question.text) in on_valid
-            yield from ((told, held_out, rule) for told in _of(example))
+            yield from ((statement, held_out, rule) for statement in _of(example))
     folder = data / "full_sentence"
     sources: Sequence[Iterator[Example]] = (
         vanilla.load(folder / "vanilla", "train"),
@@ -78,7 +82,7 @@ def _human(data: Path) -> Iterator[tuple[ToldAnswer, bool, str]]:
     )
     for source in sources:
         for number, example in enumerate(source):
-            yield from ((told, number % 10 == 0, "") for told in list(_of(example))[:2])
+            yield from ((statement, number % 10 == 0, "") for statement in list(_of(example))[:2])
 
 
 def _of(example: Example) -> Iterator[ToldAnswer]:
@@ -107,13 +111,13 @@ def _likeness(text: str, other: str) -> float:
 _Way = Callable[[ToldAnswer, random.Random], str]
 
 
-def _cut(told: ToldAnswer) -> tuple[list[str], list[str], list[str]]:
+def _cut(statement: ToldAnswer) -> tuple[list[str], list[str], list[str]]:
     """The words before the answer, its own, and those behind it, without the full stop."""
-    text = told.sentence.rstrip(".!? ")
-    place = text.lower().find(told.answer.lower().strip(" .?!"))
+    text = statement.sentence.rstrip(".!? ")
+    place = text.lower().find(statement.answer.lower().strip(" .?!"))
     if place < 0:
         return text.split(), [], []
-    end = place + len(told.answer.strip(" .?!"))
+    end = place + len(statement.answer.strip(" .?!"))
     return text[:place].split(), text[place:end].split(), text[end:].split()
 
 
@@ -122,29 +126,29 @@ def _ended(words: Sequence[str]) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _outside(told: ToldAnswer) -> list[int]:
-    before, answer, after = _cut(told)
+def _outside(statement: ToldAnswer) -> list[int]:
+    before, answer, after = _cut(statement)
     return [*range(len(before)), *range(len(before) + len(answer), len(before) + len(answer) + len(after))]
 
 
-def _words(told: ToldAnswer) -> list[str]:
-    before, answer, after = _cut(told)
+def _words(statement: ToldAnswer) -> list[str]:
+    before, answer, after = _cut(statement)
     return before + answer + after
 
 
-def _question_words(told: ToldAnswer) -> list[str]:
-    return told.question.rstrip(" ?.").split()
+def _question_words(statement: ToldAnswer) -> list[str]:
+    return statement.question.rstrip(" ?.").split()
 
 
-def _lost_verb(told: ToldAnswer, generator: random.Random) -> str:
-    words = _words(told)
-    asked_words = {word.lower() for word in _question_words(told)}
+def _lost_verb(statement: ToldAnswer, generator: random.Random) -> str:
+    words = _words(statement)
+    question_words = {word.lower() for word in _question_words(statement)}
     verbs = [
         place
-        for place in _outside(told)
+        for place in _outside(statement)
         if words[place].lower() in _AUXILIARIES
         or (
-            words[place].lower() not in asked_words
+            words[place].lower() not in question_words
             and words[place].lower() not in FUNCTION_WORDS
             and words[place].islower()
         )
@@ -155,11 +159,11 @@ def _lost_verb(told: ToldAnswer, generator: random.Random) -> str:
     return _ended(words[:place] + words[place + 1 :])
 
 
-def _question_order(told: ToldAnswer, generator: random.Random) -> str:
+def _question_order(statement: ToldAnswer, generator: random.Random) -> str:
     """The question without its question words, and the answer behind it."""
-    words = _question_words(told)
+    words = _question_words(statement)
     place = next((number for number, word in enumerate(words) if word.lower() in _WH), None)
-    _, answer, _ = _cut(told)
+    _, answer, _ = _cut(statement)
     if place is None or not answer:
         return ""
     rest = words[place + 1 :]
@@ -172,8 +176,8 @@ def _question_order(told: ToldAnswer, generator: random.Random) -> str:
     return _ended([*words[:place], *rest, *middle, *answer])
 
 
-def _moved_answer(told: ToldAnswer, generator: random.Random) -> str:
-    before, answer, after = _cut(told)
+def _moved_answer(statement: ToldAnswer, generator: random.Random) -> str:
+    before, answer, after = _cut(statement)
     others = before + after
     if not answer or len(others) < 4:
         return ""
@@ -183,8 +187,8 @@ def _moved_answer(told: ToldAnswer, generator: random.Random) -> str:
     return _ended(others[:place] + answer + others[place:])
 
 
-def _twice(told: ToldAnswer, generator: random.Random) -> str:
-    words = _words(told)
+def _twice(statement: ToldAnswer, generator: random.Random) -> str:
+    words = _words(statement)
     if len(words) < 4:
         return ""
     count = generator.randint(1, min(4, len(words) - 2))
@@ -193,51 +197,53 @@ def _twice(told: ToldAnswer, generator: random.Random) -> str:
     return _ended(words[:place] + words[start : start + count] + words[place:])
 
 
-def _exchanged(told: ToldAnswer, generator: random.Random) -> str:
-    words = _words(told)
+def _exchanged(statement: ToldAnswer, generator: random.Random) -> str:
+    words = _words(statement)
     if len(words) < 6:
         return ""
     a, b, c = sorted(generator.sample(range(len(words) + 1), 3))
     return _ended(words[:a] + words[b:c] + words[a:b] + words[c:])
 
 
-def _base_form(told: ToldAnswer, generator: random.Random) -> str:  # noqa: ARG001 - one way alone
+def _base_form(statement: ToldAnswer, generator: random.Random) -> str:  # noqa: ARG001 - one way alone
     """The verb as it stands behind do, does or did in the question."""
-    asked_words = [word.lower().strip(",") for word in _question_words(told)]
-    if not {"does", "did"} & set(asked_words):
+    question_words = [word.lower().strip(",") for word in _question_words(statement)]
+    if not {"does", "did"} & set(question_words):
         return ""
-    words = _words(told)
-    for place in _outside(told):
+    words = _words(statement)
+    for place in _outside(statement):
         word = words[place].lower()
-        if word in asked_words or word in FUNCTION_WORDS or not word.isalpha():
+        if word in question_words or word in FUNCTION_WORDS or not word.isalpha():
             continue
-        same = [other for other in asked_words if other[:3] == word[:3] and other != word and len(other) <= len(word)]
+        same = [
+            other for other in question_words if other[:3] == word[:3] and other != word and len(other) <= len(word)
+        ]
         if same:
             return _ended([*words[:place], same[0], *words[place + 1 :]])
     return ""
 
 
-def _left_over(told: ToldAnswer, generator: random.Random) -> str:
-    words = _words(told)
+def _left_over(statement: ToldAnswer, generator: random.Random) -> str:
+    words = _words(statement)
     auxiliary = generator.choice(("do", "does", "did", "is", "was", "are", "can", "what", "which"))
-    place = generator.choice([*_outside(told), len(words)])
+    place = generator.choice([*_outside(statement), len(words)])
     if place and words[place - 1].lower() in _AUXILIARIES:
         return ""
     return _ended([*words[:place], auxiliary, *words[place:]])
 
 
-def _lost_small(told: ToldAnswer, generator: random.Random) -> str:
-    words = _words(told)
-    small = [place for place in _outside(told) if words[place].lower() in (*_SMALL, "the") and place]
+def _lost_small(statement: ToldAnswer, generator: random.Random) -> str:
+    words = _words(statement)
+    small = [place for place in _outside(statement) if words[place].lower() in (*_SMALL, "the") and place]
     if not small:
         return ""
     place = generator.choice(small)
     return _ended(words[:place] + words[place + 1 :])
 
 
-def _other_small(told: ToldAnswer, generator: random.Random) -> str:
-    words = _words(told)
-    small = [place for place in _outside(told) if words[place].lower() in _SMALL]
+def _other_small(statement: ToldAnswer, generator: random.Random) -> str:
+    words = _words(statement)
+    small = [place for place in _outside(statement) if words[place].lower() in _SMALL]
     if not small:
         return ""
     place = generator.choice(small)
@@ -245,10 +251,12 @@ def _other_small(told: ToldAnswer, generator: random.Random) -> str:
     return _ended([*words[:place], other, *words[place + 1 :]])
 
 
-def _broken_off(told: ToldAnswer, generator: random.Random) -> str:
+def _broken_off(statement: ToldAnswer, generator: random.Random) -> str:
     """The rest of a phrase is lost: it ends in a small word, or its noun is gone."""
-    words = _words(told)
-    small = [place for place in _outside(told) if 1 < place < len(words) - 1 and words[place].lower() in FUNCTION_WORDS]
+    words = _words(statement)
+    small = [
+        place for place in _outside(statement) if 1 < place < len(words) - 1 and words[place].lower() in FUNCTION_WORDS
+    ]
     if not small:
         return ""
     place = generator.choice(small)
@@ -256,9 +264,9 @@ def _broken_off(told: ToldAnswer, generator: random.Random) -> str:
     return _ended(words[: place + 1] + words[place + 1 + count :])
 
 
-def _answer_alone(told: ToldAnswer, generator: random.Random) -> str:
+def _answer_alone(statement: ToldAnswer, generator: random.Random) -> str:
     """The answer beside a rest that does not want it: with a small word too many, or none."""
-    before, answer, after = _cut(told)
+    before, answer, after = _cut(statement)
     if not answer or not before:
         return ""
     if generator.random() < 0.5:
@@ -268,11 +276,11 @@ def _answer_alone(told: ToldAnswer, generator: random.Random) -> str:
     return _ended(before + answer + after) if before else ""
 
 
-def _kept_noun(told: ToldAnswer, generator: random.Random) -> str:
+def _kept_noun(statement: ToldAnswer, generator: random.Random) -> str:
     """The noun that the question word asked with, left behind the answer: wasps other insect."""
-    words = _question_words(told)
+    words = _question_words(statement)
     place = next((number for number, word in enumerate(words) if word.lower() in ("what", "which", "many")), None)
-    before, answer, after = _cut(told)
+    before, answer, after = _cut(statement)
     if place is None or not answer:
         return ""
     noun = [word for word in words[place + 1 : place + 3] if word.lower() not in FUNCTION_WORDS][:2]

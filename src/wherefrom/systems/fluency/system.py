@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from wherefrom.errors import NotFound, SettingsError
-from wherefrom.features.fluency import FILE, FLAGS, Seen, seen
+from wherefrom.features.fluency import FILE, FLAGS, SeenText, seen
 from wherefrom.features.tags import Tagger
 from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import Weights
@@ -110,10 +110,10 @@ def _there(file: Path) -> Path:
 def save(path: Path, made: list[FluencyRow], tagger: Tagger, say: Say) -> None:
     """What the network sees of all of them: tokens one after another, and where each text ends."""
     report = paced("material: sentences tagged", say)
-    texts: tuple[list[Seen], list[Seen]] = ([], [])
+    texts: tuple[list[SeenText], list[SeenText]] = ([], [])
     for begin in range(0, len(made), _TAGGED):
         report(begin, len(made))
-        for question, sentence in seen([row.told for row in made[begin : begin + _TAGGED]], tagger):
+        for question, sentence in seen([row.statement for row in made[begin : begin + _TAGGED]], tagger):
             texts[0].append(question)
             texts[1].append(sentence)
     arrays: dict[str, NDArray[Any]] = {}
