@@ -67,6 +67,13 @@ def test_of_entries_a_line_each_one_is_quoted() -> None:
     assert quoted(text, "Aquamarine") == "March:Aquamarine"
 
 
+def test_marks_around_an_entry_are_left_out() -> None:
+    assert quoted("- latin2 the Eastern European alphabet,\n- latin3 another,", "Eastern") == (
+        "latin2 the Eastern European alphabet"
+    )
+    assert quoted("|  cost factor 10 | rounds", "10") == "cost factor 10 | rounds"
+
+
 def test_code_keeps_its_lines() -> None:
     text = "Sign it like this:\n\njwt.sign({\n  exp: 60,\n  data: 'x'\n}, 'secret');"
     assert quoted(text, "Sign it") == text

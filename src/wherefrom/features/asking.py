@@ -33,7 +33,7 @@ _BETTER_QUOTED = re.compile(
     | \b(?:who|what|which)\s+are\b
     | \b(?:can|could|should|must|may|need|have|want|how)\s+(?:i|we|you)\s+(?:do|use|get|type|write|say|call|put)\b
     | ^\W*where\s+(?:can|could|should|do|must|may)\s+(?:i|we)\b
-    | ^\W*(?:when|where)\s+(?:should|must|can|could|may|do|does|is|are)\b
+    | ^\W*(?:when|where)\s+(?:should|must|can|could|may|do)\b
     """,
     re.VERBOSE,
 )

@@ -114,7 +114,8 @@ class MasqueWriter:
         accepted = self._accepted(writable, style, None, looking=True).get(0)
         if accepted is None:
             raise NothingWritten(
-                "this answer is quoted: what the network wrote did not keep to its sources; ask in other words"
+                "this answer is quoted: what the network wrote did not pass the check, or the question makes no "
+                "sentence; ask in other words, or with write.check=false"
             )
         pieces = _pieces(accepted.written, accepted.places, self._session)
         return explained(pieces, accepted.written, accepted.places, writable[0].task, sentence=style == "sentence")

@@ -50,6 +50,9 @@ def _table_rows(text: str, span: Span) -> list[Span] | None:
     first, last = _lines_around(text, span)
     if not _CELL.search(text[first:last]):
         return None
+    mark = _LEFT_OVER.match(text, first, last)
+    if mark is not None and mark.end() <= span[0]:
+        first = mark.end()
     if re.search(r"\|\s[^|\n:]{1,40}:\s", text[first:last]):  # a row that names its columns
         return [(first, last)]
     top = first
@@ -99,6 +102,8 @@ def _extent(text: str, span: Span) -> Span:
     for mark in (_ITEM.match(text, start, end), _LEFT_OVER.match(text, start, end)):
         if mark is not None and mark.end() <= span[0]:
             start = mark.end()
+    if text[end - 1] == "," and end > span[1]:
+        end -= 1  # an entry of a list
     return start, end
 
 
