@@ -28,7 +28,8 @@ pytest.importorskip("hatchling", reason="packages are built with hatchling: pip 
 ROOT = Path(__file__).parents[1]
 MOST_BYTES = 70_000_000  # of the wheel; an index takes no file above 100 MB
 MOST_SDIST_BYTES = 100_000_000
-LABORATORY = {"drqa", "rankqa", "rankqa-drqa", "tagger"}
+LABORATORY = {"drqa", "rankqa", "rankqa-drqa"}
+SHIPPED_ONES = {"reader", "writer", "yes-no", "fluency", "tagger"}  # that the defaults use
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def test_the_wheel_is_small_and_holds_what_the_defaults_use(packages: Built, tmp
     with Library(tmp_path / "library") as library:
         library.put([Document("note", "The boiler was serviced by Marta.")])
         used = {folder.name for folder in library.pipeline().weights}
-    assert used == {"reader", "writer", "yes-no"}
+    assert used == SHIPPED_ONES
     assert packages.names(packages.wheel, "wherefrom/weights/") == used
     inside = set(zipfile.ZipFile(packages.wheel).namelist())
     assert not [name for name in inside if re.search(r"table\.toml|/settings/|\.tsv$", name)]
@@ -83,7 +84,7 @@ def test_the_wheel_is_small_and_holds_what_the_defaults_use(packages: Built, tmp
 def test_all_else_is_in_the_laboratory(packages: Built) -> None:
     weights = {folder.name for folder in SHIPPED.iterdir()}
     assert weights >= LABORATORY
-    assert packages.names(packages.lab, "wherefrom_lab/weights/") == weights - {"reader", "writer", "yes-no"}
+    assert packages.names(packages.lab, "wherefrom_lab/weights/") == weights - SHIPPED_ONES
     assert packages.names(packages.lab, "wherefrom_lab/papers/") == set(table.slugs())
     inside = set(zipfile.ZipFile(packages.lab).namelist())
     assert "wherefrom_lab/systems/yes_no/yes_no_squad.tsv" in inside

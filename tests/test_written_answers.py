@@ -31,7 +31,8 @@ DOCUMENTS = [
 
 @pytest.fixture
 def settings(tiny_writer_weights: Path) -> Settings:
-    return resolve(overrides=["write.kind=masque", f"runtime.writer={tiny_writer_weights}"])
+    """The tiny network knows one sentence, which passes no check."""
+    return resolve(overrides=["write.kind=masque", "write.check=false", f"runtime.writer={tiny_writer_weights}"])
 
 
 @pytest.fixture
@@ -49,6 +50,21 @@ def test_the_reader_answers_and_the_writer_tells_it(library: Library) -> None:
     short = library.ask(QUESTION).answer
     assert short is not None
     assert short.text == "Marta"
+
+
+def test_what_does_not_pass_the_check_is_quoted_and_never_heard(library: Library, tiny_writer_weights: Path) -> None:
+    checking = Library(library.path, resolve(overrides=[f"runtime.writer={tiny_writer_weights}"]))
+    streamed: list[Word] = []
+    with checking:
+        answer = checking.ask(QUESTION, "sentence", heard=lambda _, words: streamed.extend(words)).answer
+    assert answer is not None
+    assert answer.text == "The boiler was serviced by Marta in May."
+    assert answer.how == "quoted"
+    assert not streamed
+    assert {folder.name for folder in checking.pipeline().weights} >= {"fluency", "tagger"}
+    written = library.ask(QUESTION, "sentence").answer
+    assert written is not None
+    assert written.how == "written"
 
 
 def test_words_come_as_they_are_written(library: Library) -> None:
@@ -98,6 +114,7 @@ def test_all_stages_share_one_session(tiny_writer_weights: Path) -> None:
         "judge.kind=masque",
         "write.kind=masque",
         "write.yes_no=false",
+        "write.check=false",
     ]
     pipeline = build(resolve(overrides=[*overrides, f"runtime.writer={tiny_writer_weights}"]), None)
     assert isinstance(pipeline.ranker, MasqueRanker)
@@ -147,7 +164,7 @@ class TestCommandLine:
             "--library",
             str(library.path),
             "--set",
-            "write.kind=masque",
+            "write.check=false",
             "--set",
             f"runtime.writer={tiny_writer_weights}",
             *more,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wherefrom.runtime.weights import Weights
     from wherefrom.runtime.writer import WriterSession
     from wherefrom.store.library import LibraryFolder
+    from wherefrom.write.check import SentenceCheck
 
 
 def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
@@ -96,6 +97,12 @@ class _Networks:
         return Weights.named(self._settings.tagger)
 
     @cached_property
+    def fluency(self) -> Weights:
+        from wherefrom.runtime.weights import Weights
+
+        return Weights.named(self._settings.fluency)
+
+    @cached_property
     def writer(self) -> WriterSession:
         from wherefrom.runtime.weights import Weights
         from wherefrom.runtime.writer import WriterSession
@@ -113,7 +120,7 @@ class _Networks:
         """The folders of the weights that stages have opened."""
         opened = vars(self)
         folders = [opened[name].weights.folder for name in ("reader", "drqa", "writer") if name in opened]
-        return (*folders, self.tagger.folder) if "tagger" in opened else tuple(folders)
+        return (*folders, *(opened[name].folder for name in ("tagger", "fluency") if name in opened))
 
 
 # A stage's module is imported only when the settings choose it.
@@ -239,7 +246,20 @@ def _masque_writer(settings: Settings, networks: _Networks) -> Writer:
     from wherefrom.write.masque import MasqueWriter
 
     write = settings.write
-    return MasqueWriter(networks.writer, write.passages, write.beam, write.short)
+    check = _sentence_check(settings, networks) if write.check else None
+    return MasqueWriter(networks.writer, write.passages, write.beam, write.short, check)
+
+
+def _sentence_check(settings: Settings, networks: _Networks) -> SentenceCheck:
+    """The check of written sentences; it asks the reader network only where another stage does so anyway."""
+    from wherefrom.features.fluency import Fluency
+    from wherefrom.features.tags import Tagger
+    from wherefrom.write.check import BorneOut, SentenceCheck
+
+    reads = settings.read.kind == "span" or settings.rank.kind == "reader"
+    truth = BorneOut(networks.reader) if reads else None
+    fluency = Fluency(networks.fluency, Tagger(networks.tagger))
+    return SentenceCheck(fluency, settings.write.fluent, truth, settings.write.borne_out)
 
 
 def _with_yes_no(writer: Writer, settings: Settings, networks: _Networks) -> tuple[Writer, tuple[Path, ...]]:

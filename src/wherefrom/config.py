@@ -143,11 +143,16 @@ class WriteSettings:
     passages: int = 3  # masque: that a sentence is written from; more take longer and hardly add anything
     beam: int = 1  # masque: beginnings that are followed at once; more take longer
     short: Literal["quote", "write"] = "quote"  # masque: short answers as they were read, or written too
+    check: bool = True  # masque: a sentence is shown if it is well formed and tells the question; else it is quoted
+    fluent: float = 0.4  # check: least chance that a person would have written it so; more quotes more
+    borne_out: float = -2.0  # check: least logit of the reader that the passage says yes to it; English, like all of it
     yes_no: bool = True  # questions that ask for it get a Yes or No in front of what it rests on; English
     sure: float = 0.0  # yes_no: least chance of the word, below it only what decides is quoted; 0: as the weights say
 
     def __post_init__(self) -> None:
         _positive("write", self, "passages", "beam")
+        if not 0.0 <= self.fluent <= 1.0:
+            raise SettingsError(f"write.fluent is a probability from 0 to 1, not {self.fluent}")
         if self.sure and not 0.5 <= self.sure <= 1.0:
             raise SettingsError(f"write.sure is a probability from 0.5 to 1, or 0, not {self.sure}")
 
@@ -158,7 +163,8 @@ class RuntimeSettings:
 
     reader: str = "reader"  # weights of the reader network: a shipped name, or a folder
     drqa: str = "drqa"  # weights of DrQA's reader, likewise
-    tagger: str = "tagger"  # weights of the tagger that DrQA's reader asks, likewise
+    tagger: str = "tagger"  # weights of the tagger that the check of sentences and DrQA's reader ask, likewise
+    fluency: str = "fluency"  # weights that tell well-formed sentences from garbled ones, likewise
     writer: str = "writer"  # weights of the writer network: a shipped name, or a folder
     yes_no: str = "yes-no"  # weights that decide between Yes and No, likewise
     threads: int = 2  # of one pass; more gain little on small networks, and stall others under load

@@ -14,6 +14,7 @@ Style = Literal["short", "sentence", "passage"]
 STYLES: tuple[Style, ...] = get_args(Style)
 
 WordSource = Literal["passage", "question", "vocabulary"]
+How = Literal["written", "quoted"]
 
 # The steps at which a right answer can be lost, in order; "extraction": it never came into the library.
 LosingStage = Literal["extraction", "retrieval", "ranking", "reading", "judging", "writing"]
@@ -118,7 +119,8 @@ class Answer:
     `chance` is the probability that the answer is right. `evidence` holds the passages that
     the words point to, so that an answer can be checked without the library at hand. `rests_on` is the quotation that
     a bare "Yes" or "No", which stands in no passage, was decided by. `reason` says why there is no answer whatever the
-    library holds: the question is in a language that is not read. `disagrees` is what other sources say instead.
+    library holds: the question is in a language that is not read. `disagrees` is what other sources say instead. `how`
+    says whether a network wrote the text or it is quoted from the evidence; None where it declines, and of a Yes or No.
     """
 
     text: str | None
@@ -129,6 +131,7 @@ class Answer:
     rests_on: tuple[Word, ...] = ()
     reason: str = ""
     disagrees: tuple[Disagreement, ...] = ()
+    how: How | None = None
 
     @property
     def declined(self) -> bool:

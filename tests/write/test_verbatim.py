@@ -31,8 +31,10 @@ def test_short_is_the_candidate_itself() -> None:
     assert [(word.text, word.start, word.end) for word in answer.words] == [("Ines", 71, 75), ("Moreau", 76, 82)]
 
 
-def test_sentence_is_the_sentence_around_it() -> None:
-    assert written("sentence").text == "Its lighthouse was built by Ines Moreau."
+def test_sentence_is_the_sentence_around_it_with_what_it_speaks_of() -> None:
+    quoted = written("sentence")
+    assert quoted.text == "The harbour of Ostrava Bay opened in 1908. Its lighthouse was built by Ines Moreau."
+    assert quoted.how == "quoted"
 
 
 def test_sentence_takes_all_sentences_that_a_candidate_touches() -> None:

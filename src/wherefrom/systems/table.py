@@ -15,6 +15,7 @@ SYSTEMS = {  # in the order of `wherefrom train --help`
     "judge": "wherefrom.systems.judge",
     "yes-no": "wherefrom.systems.yes_no",
     "writer": "wherefrom.systems.writer",
+    "fluency": "wherefrom.systems.fluency",
     "asker": "wherefrom.systems.asker",
     "tagger": "wherefrom.systems.tagger",
     "drqa": "wherefrom.systems.drqa",

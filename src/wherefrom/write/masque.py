@@ -5,18 +5,21 @@ passages. `short` quotes the reader's answer as it stands, or is written too (`w
 quoted. It needs the weights `writer`.
 
 What is written keeps to the sources: every name and number stands in a passage or in the question, nothing is said
-twice in a row, and the sentence holds the reader's answer. Where the first try does not keep to this, the next best is
-taken; where none does, the sentence around the answer is quoted.
+twice in a row, and the sentence holds the reader's answer. With a check (`check.py`), a sentence is also well formed
+and tells the whole question, and none is written where question and answer do not make one: keywords, how to, why,
+lists. Where the first try does not keep to this, the next best is taken; where none does, the sentence around the
+answer is quoted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from wherefrom.errors import NothingWritten
+from wherefrom.features.asking import TurnedQuestion, can_be_told, turned
 from wherefrom.runtime.writer import Short, WriterSession, WritingTask
 from wherefrom.stages import OnWords
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
@@ -29,6 +32,7 @@ from wherefrom.write.verbatim import VerbatimWriter
 if TYPE_CHECKING:
     from wherefrom.runtime.copying import CopyPlaces
     from wherefrom.runtime.search import SearchSettings, WrittenAnswer
+    from wherefrom.write.check import SentenceCheck
 
 _AGAIN = 4  # beginnings that a second try follows
 
@@ -39,8 +43,9 @@ class _Writable:
 
     place: int  # among the questions
     question: Question
-    task: WritingTask
+    task: WritingTask  # its question speaks of the one who asks as `you`
     candidate: Candidate | None
+    turned: TurnedQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +65,18 @@ class MasqueWriter:
     """
 
     def __init__(
-        self, session: WriterSession, passages: int = 3, beam: int = 1, short: Literal["quote", "write"] = "quote"
+        self,
+        session: WriterSession,
+        passages: int = 3,
+        beam: int = 1,
+        short: Literal["quote", "write"] = "quote",
+        check: SentenceCheck | None = None,
     ) -> None:
         self._session = session
         self._passages = passages
         self._beam = beam
         self._short = short
+        self._check = check
         self._quoting = VerbatimWriter()
         self.counts: Counter[str] = Counter()
 
@@ -103,7 +114,8 @@ class MasqueWriter:
         accepted = self._accepted(writable, style, None, looking=True).get(0)
         if accepted is None:
             raise NothingWritten(
-                "this answer is quoted: what the network wrote did not keep to its sources; ask in other words"
+                "this answer is quoted: what the network wrote did not pass the check, or the question makes no "
+                "sentence; ask in other words, or with write.check=false"
             )
         pieces = _pieces(accepted.written, accepted.places, self._session)
         return explained(pieces, accepted.written, accepted.places, writable[0].task, sentence=style == "sentence")
@@ -120,13 +132,19 @@ class MasqueWriter:
     ) -> list[_Writable]:
         """The questions whose hits have text to write from."""
         return [
-            _Writable(place, question, task, candidate)
+            _Writable(place, question, task, candidate, you)
             for place, (question, question_hits, read) in enumerate(zip(questions, hits, candidates, strict=True))
             for candidate in [read[0] if read and style == "sentence" else None]
-            if (task := self._task(question, question_hits, candidate)) is not None
+            if candidate is None or self._can_be_told(question.text)
+            for you in [turned(question.text) if style == "sentence" else TurnedQuestion(question.text, ())]
+            if (task := self._task(you.text, question_hits, candidate)) is not None
         ]
 
-    def _task(self, question: Question, hits: Sequence[Hit], candidate: Candidate | None) -> WritingTask | None:
+    def _can_be_told(self, question: str) -> bool:
+        """Whether a sentence is worth trying; without a check everything is."""
+        return self._check is None or can_be_told(question)
+
+    def _task(self, question: str, hits: Sequence[Hit], candidate: Candidate | None) -> WritingTask | None:
         """The question and the passages to write from; None where these have no text."""
         passages = [hit.passage for hit in hits[: self._passages]]
         if candidate is not None and candidate.passage not in passages:
@@ -136,7 +154,7 @@ class MasqueWriter:
         short = None
         if candidate is not None:
             short = Short(passages.index(candidate.passage), candidate.start, candidate.end)
-        return WritingTask(question.text, tuple(passages), short)
+        return WritingTask(question, tuple(passages), short)
 
     def _accepted(
         self, writable: Sequence[_Writable], style: Style, on_words: OnWords | None, looking: bool = False
@@ -144,19 +162,37 @@ class MasqueWriter:
         """The written answers that keep to their sources, by the question's place."""
         accepted: dict[int, _Accepted] = {}
         left = list(writable)
-        for attempt, beam in enumerate(dict.fromkeys((self._beam, max(self._beam, _AGAIN)))):
+        # Second best sentences are rarely well formed: with a check there is one try, then quoting is better.
+        beams = (self._beam, max(self._beam, _AGAIN) if self._check is None else self._beam)
+        for attempt, beam in enumerate(dict.fromkeys(beams)):
             if not left:
                 break
-            stream = None if on_words is None or attempt else _WordStream(left, style, self._session, on_words)
+            early = on_words is not None and not attempt and self._check is None
+            stream = _WordStream(left, style, self._session, on_words) if early and on_words else None
             all_answers = self._session.write([one.task for one in left], style, _search(beam, looking), stream)
             for one, answers in zip(left, all_answers, strict=True):
                 for number, written in enumerate(answers.written):
                     words = words_of(written, answers.places, one.task, style, self._session)
-                    if written.ended and words and _keeps(words, one):
+                    if written.ended and words and self._keeps(words, one):
+                        words = _of_the_question_itself(words, one.turned)
                         accepted[one.place] = _Accepted(words, written, answers.places, first=not (attempt or number))
+                        if on_words is not None and stream is None and not looking:
+                            on_words(one.place, words)  # not before it was checked
                         break
             left = [one for one in left if one.place not in accepted]
         return accepted
+
+    def _keeps(self, words: Sequence[Word], one: _Writable) -> bool:
+        """Whether the words keep to their sources, hold the reader's answer, say nothing twice, and pass the check."""
+        sources = [one.task.question, *(passage.text for passage in one.task.passages)]
+        if unattested(words, sources) or echoes(words, sources):
+            return False
+        if one.candidate is None:
+            return True
+        text = joined(tuple(words))
+        if not holds_answer(text, one.candidate.text):
+            return False
+        return self._check is None or not self._check.fault(one.task.question, one.candidate, text)
 
 
 def _search(beam: int, looking: bool) -> SearchSettings:
@@ -165,12 +201,18 @@ def _search(beam: int, looking: bool) -> SearchSettings:
     return SearchSettings(beam=beam, looking=looking)
 
 
-def _keeps(words: Sequence[Word], one: _Writable) -> bool:
-    """Whether the words keep to their sources, hold the reader's answer, and say nothing twice in a row."""
-    sources = [one.question.text, *(passage.text for passage in one.task.passages)]
-    if unattested(words, sources) or echoes(words, sources):
-        return False
-    return one.candidate is None or holds_answer(joined(tuple(words)), one.candidate.text)
+def _of_the_question_itself(words: tuple[Word, ...], turned_question: TurnedQuestion) -> tuple[Word, ...]:
+    """Words that were copied from the turned question, at their characters of the question; `you` is of neither."""
+    placed = []
+    for word in words:
+        if word.source == "question" and word.start is not None and word.end is not None:
+            there = turned_question.original(word.start, word.end)
+            if there is None:
+                word = replace(word, source="vocabulary", start=None, end=None)
+            else:
+                word = replace(word, start=there[0], end=there[1])
+        placed.append(word)
+    return tuple(placed)
 
 
 def words_of(
@@ -206,7 +248,9 @@ def _answer(words: tuple[Word, ...], style: Style, chance: float, task: WritingT
     """The words, and the passages that they point to in the order of their first words."""
     by_id = {passage.id: passage for passage in task.passages}
     named = dict.fromkeys(word.passage_id for word in words)
-    return Answer(joined(words), style, chance, words, tuple(by_id[name] for name in named if name is not None))
+    return Answer(
+        joined(words), style, chance, words, tuple(by_id[name] for name in named if name is not None), how="written"
+    )
 
 
 class _WordStream:

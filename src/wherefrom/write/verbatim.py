@@ -1,7 +1,7 @@
 """The answer in the documents' own words: nothing is written that does not stand in a passage.
 
 Use it whenever every word has to be quotable. `short` gives the candidate as it was read, `sentence` the
-sentences that hold it, `passage` the whole passage.
+sentences that hold it (or the row of a table, or the item of a list: `quoting.py`), `passage` the whole passage.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wherefrom.stages import OnWords
-from wherefrom.text import Span, sentences_around, words
-from wherefrom.types import Answer, Candidate, Hit, Passage, Question, Style, Word
+from wherefrom.text import words
+from wherefrom.types import Answer, Candidate, Hit, Passage, Question, Style, Word, joined
+from wherefrom.write.quoting import quotation
 
 
 class VerbatimWriter:
@@ -32,24 +33,18 @@ class VerbatimWriter:
 
 
 def _quoted(candidate: Candidate, style: Style, chance: float) -> Answer:
+    quoted = _words(candidate, style)
+    return Answer(joined(quoted), style, chance, quoted, (candidate.passage,), how="quoted")
+
+
+def _words(candidate: Candidate, style: Style) -> tuple[Word, ...]:
+    """What the style quotes of the passage."""
     passage = candidate.passage
-    start, end = _extent(candidate, style)
-    return Answer(
-        text=passage.text[start:end],
-        style=style,
-        chance=chance,
-        words=copied_words(passage, start, end),
-        evidence=(passage,),
-    )
-
-
-def _extent(candidate: Candidate, style: Style) -> Span:
-    """The part of the passage that the style quotes."""
     if style == "passage":
-        return 0, len(candidate.passage.text)
+        return copied_words(passage, 0, len(passage.text))
     if style == "sentence":
-        return sentences_around(candidate.passage.text, (candidate.start, candidate.end))
-    return candidate.start, candidate.end
+        return quotation(candidate) or copied_words(passage, candidate.start, candidate.end)
+    return copied_words(passage, candidate.start, candidate.end)
 
 
 def copied_words(passage: Passage, start: int, end: int) -> tuple[Word, ...]:

@@ -107,9 +107,7 @@ class MaterialBuilder:
         for other in others:
             known = self._passages.known.get(f"{other.id} 0")
             if known is None:  # most passages are retrieved for many questions
-                known = self._passage(
-                    f"{other.id} 0", heading(other), self._encoded(other.text)[:MOST_PASSAGE_TOKENS]
-                )
+                known = self._passage(f"{other.id} 0", heading(other), self._encoded(other.text)[:MOST_PASSAGE_TOKENS])
             rows.others.append(known)
         rows.others_until.append(len(rows.others))
 

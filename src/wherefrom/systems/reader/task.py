@@ -45,9 +45,7 @@ class ReaderTaskSettings:
     max_question: int = 64
     tokens: int = 32_768  # of a microbatch, padding included
     # Of a source's examples, those that an epoch shows: 0.5 half of them, 2 each twice; 1 where none is named.
-    shares: Mapping[str, float] = field(
-        default_factory=lambda: {"ten-passages": 0.5}
-    )
+    shares: Mapping[str, float] = field(default_factory=lambda: {"ten-passages": 0.5})
     title_dropout: float = 0.3  # many documents have no title
     relevance: float = 0.5  # weight of the relevance losses beside the span loss
     truth: float = 0.5  # weight of the loss of yes or no
@@ -292,11 +290,7 @@ class ReaderTask:
         return metrics
 
     def _outputs(
-        self,
-        model: ReaderNetwork,
-        numbers: Sequence[int],
-        device: torch.device,
-        of: Callable[[ReaderOutput], Tensor],
+        self, model: ReaderNetwork, numbers: Sequence[int], device: torch.device, of: Callable[[ReaderOutput], Tensor]
     ) -> Numbers:
         """A number for each example over its own passage."""
         gold = self._material.column("gold").tolist()

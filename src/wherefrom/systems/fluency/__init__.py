@@ -1,0 +1,1 @@
+"""Whether a written sentence is well formed."""
