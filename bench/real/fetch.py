@@ -228,14 +228,17 @@ def _run(command: Sequence[str], where: Path, trouble: str, environment: dict[st
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    known = collections()
     parser = argparse.ArgumentParser(
         prog="python -m bench.real.fetch", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("dir", type=Path, help="where the collections are made")
-    parser.add_argument("--collection", action="append", choices=sorted(known), help="only this one; may be repeated")
+    parser.add_argument("--collections", type=Path, default=HERE / "collections.toml", help="the file that says which")
+    parser.add_argument("--collection", action="append", help="only this one; may be repeated")
     parser.add_argument("--any-version", action="store_true", help="take the versions there are, where ours are gone")
     options = parser.parse_args(arguments)
+    known = collections(options.collections)
+    if unknown := sorted(set(options.collection or ()) - set(known)):
+        parser.error(f"there is no collection {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     missing = 0
     for name in options.collection or known:
         try:

@@ -21,6 +21,7 @@ from wherefrom.networks.spans import (  # noqa: E402
     relevance_loss,
     span_loss,
     token_map,
+    truth_loss,
 )
 from wherefrom.systems.reader.network import distillation_loss  # noqa: E402
 
@@ -49,7 +50,7 @@ def output(start: list[list[float]], end: list[list[float]], no_answer: list[flo
         return torch.tensor([[LOG(weight) if weight else NEVER for weight in row] for row in weights])
 
     slots = torch.tensor([LOG(weight) for weight in no_answer])
-    return ReaderOutput(torch.zeros(len(start)), logits(start), logits(end), slots)
+    return ReaderOutput(torch.zeros(len(start)), logits(start), logits(end), slots, torch.zeros(len(start)))
 
 
 # The network
@@ -94,7 +95,8 @@ def test_every_weight_learns(settings: EncoderSettings) -> None:
     gold = torch.zeros(2, 10, dtype=torch.bool)
     gold[0, 6] = True
     loss = span_loss(found, gold, gold, group, 1) + relevance_loss(found.relevance, gold.any(1), group, 1)
-    loss.backward()
+    decided = truth_loss(found.truth, torch.tensor([1, 0]), torch.tensor([True, True]))
+    (loss + decided).backward()
     assert [name for name, weight in network.named_parameters() if weight.grad is None] == []
 
 
@@ -195,6 +197,7 @@ def test_logits_outside_the_passages_change_nothing() -> None:
         torch.nn.functional.pad(TWO_PASSAGES.start, (0, 7), value=NEVER),
         torch.nn.functional.pad(TWO_PASSAGES.end, (0, 7), value=NEVER),
         TWO_PASSAGES.no_answer,
+        TWO_PASSAGES.truth,
     )
     gold = torch.nn.functional.pad(START, (0, 7))
     torch.testing.assert_close(
@@ -319,3 +322,11 @@ def test_a_vocabulary_maps_onto_itself() -> None:
 def test_refuses_vocabularies_that_differ() -> None:
     with pytest.raises(WherefromError, match="lacks 1 of the student's 8 tokens, such as 'cat'"):
         token_map(STUDENT | {"cat": 7}, TEACHER)
+
+
+def test_yes_and_no_are_learnt_from_the_pairs_that_decide() -> None:
+    truth, target = torch.tensor([2.0, -1.0, 5.0]), torch.tensor([1, 0, -1])
+    decided = torch.tensor([True, True, False])
+    expected = (math.log1p(math.exp(-2.0)) + math.log1p(math.exp(-1.0))) / 2
+    assert float(truth_loss(truth, target, decided)) == pytest.approx(expected)
+    assert float(truth_loss(truth, target, torch.zeros(3, dtype=torch.bool))) == 0.0

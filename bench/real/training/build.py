@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.real.fetch import collections
 from wherefrom.config import resolve
 from wherefrom.durable import write_text
 from wherefrom.errors import WherefromError
@@ -55,7 +54,7 @@ def load(path: Path = QUESTIONS) -> list[TrainingQuestion]:
 
 
 def build(root: Path, say: Callable[[str], None] = print) -> Iterator[dict[str, Any]]:
-    """Every question with its passage and others; those whose passage is not there any more are counted and left out."""
+    """Every question with its passage and others; one whose passage is not there any more is counted and left out."""
     by_collection: dict[str, list[TrainingQuestion]] = defaultdict(list)
     for question in load():
         by_collection[question.collection].append(question)
@@ -70,7 +69,9 @@ def build(root: Path, say: Callable[[str], None] = print) -> Iterator[dict[str, 
                 else:
                     yield _line(question, gold, library)
             documents, count = library.counts()
-        say(f"{name}: {documents} documents, {count} passages, {len(questions)} questions, {lost} without their passage")
+        say(
+            f"{name}: {documents} documents, {count} passages, {len(questions)} questions, {lost} without their passage"
+        )
 
 
 def _library(name: str, root: Path) -> Library:
@@ -105,10 +106,10 @@ def _is_asked(passage: Passage, question: TrainingQuestion) -> bool:
 def _line(question: TrainingQuestion, gold: Passage, library: Library) -> dict[str, Any]:
     quote = question.evidence if question.kind == "yes-no" else question.answer
     others: list[Passage] = []
-    if question.answer is not None:  # what is no near miss of its own passage may be answered by another
-        for hit in library.search(question.question, _DEPTH).hits:
-            if hit.passage.id != gold.id and _plain(quote or "") not in _plain(hit.passage.text):
-                others.append(hit.passage)
+    if question.answer is not None:  # a near miss of its own passage may be answered by another
+        hits = library.search(question.question, _DEPTH).hits
+        near = [hit.passage for hit in hits if hit.passage.id != gold.id]
+        others = [each for each in near if _plain(quote or "") not in _plain(each.text)]
     return {
         "collection": question.collection,
         "document": question.document,

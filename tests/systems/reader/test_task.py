@@ -106,6 +106,8 @@ def test_of_a_source_as_many_are_shown_as_its_share_says(material: Path) -> None
     assert shown() == 8
     assert shown(squad=0.0) == 4
     assert shown(squad=0.0, **{"ten-passages": 0.0, "asked": 1.0}) == 0
+    assert shown(squad=2.0) == 12
+    assert shown(squad=2.0, **{"ten-passages": 3.0}) == 20
 
 
 def test_noise_replaces_words_of_some_questions_and_no_separator(material: Path) -> None:
@@ -142,7 +144,7 @@ def test_a_teacher_is_learnt_from_and_stays_as_it_is(material: Path) -> None:
     model = task.model()
     loss, parts = task.loss(model, task.batches(0, 1)[0])
     loss.backward()
-    assert {"span", "relevance", "distillation", "soft relevance"} == set(parts)
+    assert {"span", "relevance", "truth", "distillation", "soft relevance"} == set(parts)
     assert all(torch.equal(before[name], value) for name, value in teacher.state_dict().items())
     with pytest.raises(SettingsError, match="need a teacher"):
         ReaderTask(material, TINY, None, settings)
@@ -258,3 +260,63 @@ def test_prepare_joins_squad_with_the_ten_passages(tmp_path: Path) -> None:
     unanswerable = tensors["gold"] < 0
     assert bool(unanswerable.any())
     assert not bool((tensors["spans_until"][1:] - tensors["spans_until"][:-1])[unanswerable].any())
+
+
+def test_material_beside_comes_behind_and_means_the_same(material: Path, tmp_path: Path) -> None:
+    """Texts, spans and other passages of the second file are those of its own, whatever their numbers were."""
+    collected = MaterialBuilder(tokenizer())
+    first, second = passages()[:2]
+    colour = first.text.split()[1]
+    at = first.text.index(colour)
+    collected.add("manuals", "What is new here?", first, [(at, at + len(colour))], [second], valid=False)
+    collected.add("manuals", "Is it?", second, (), (), valid=False, truth=True)
+    collected.add("manuals", "Why is it?", None, (), [first], valid=False)
+    path = tmp_path / "beside.safetensors"
+    collected.write(path, {})
+    alone, both = Material(path), Material(material, path)
+    assert len(both.column("question")) == 19
+    for number in range(3):
+        place = 16 + number
+        for name, column in (("question", "question"), ("passage", "gold")):
+            ours, other = int(both.column(column)[place]), int(alone.column(column)[number])
+            if other < 0:
+                assert ours < 0
+            else:
+                assert both.text(name, ours).tolist() == alone.text(name, other).tolist()
+        assert both.spans(place) == alone.spans(number)
+        assert [both.text("passage", n).tolist() for n in both.others(place)] == [
+            alone.text("passage", n).tolist() for n in alone.others(number)
+        ]
+        assert both.column("truth")[place] == alone.column("truth")[number]
+    assert both.spans(0) == Material(material).spans(0)
+
+
+def test_yes_and_no_are_learnt_and_are_no_spans(material: Path, tmp_path: Path) -> None:
+    collected = MaterialBuilder(tokenizer())
+    for number, passage in enumerate(passages()):
+        collected.add("boolq", f"Is {passage.title} here?", passage, (), (), valid=False, truth=number % 2 == 0)
+    path = tmp_path / "yes-no.safetensors"
+    collected.write(path, {})
+    task = ReaderTask(path, TINY, None, READER, heads=HeadSettings(inner=8, dropout=0.0))
+    model = task.model()
+    loss, parts = task.loss(model, task.batches(0, 1)[0])
+    loss.backward()
+    assert float(parts["truth"]) > 0
+    assert float(parts["span"]) == 0
+    assert model.truth.weight.grad is not None
+    assert float(model.truth.weight.grad.abs().sum()) > 0
+
+
+def test_a_teacher_is_listened_to_only_on_what_it_knows(material: Path) -> None:
+    teacher = ReaderNetwork(TINY, HeadSettings(inner=8)).requires_grad_(False)
+
+    def learned(*sources: str) -> float:
+        settings = replace(READER, distillation=1.0, taught=sources)
+        task = ReaderTask(material, TINY, None, settings, teacher=Teacher(teacher), heads=HeadSettings(inner=8))
+        torch.manual_seed(1)
+        model = task.model().eval()
+        return float(task.loss(model, task.batches(0, 1)[0])[1]["distillation"])
+
+    assert learned("squad") > 0
+    assert learned("boolq") == 0
+    assert learned("squad", "ten-passages") == pytest.approx(learned(), rel=1e-5)

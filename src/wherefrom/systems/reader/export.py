@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from wherefrom.networks.encoder import EncoderSettings
 from wherefrom.networks.spans import ReaderNetwork, ReaderOutput
@@ -34,7 +35,7 @@ def export_reader(
     network = ReaderNetwork(encoder)
     load_weights(network, weights, without=("match.",))
     out.mkdir(parents=True, exist_ok=True)
-    to_onnx(network, out / "model.onnx", settings.precision, settings.table_bits)
+    to_onnx(network, out / "model.onnx", settings.precision, settings.table_bits, settings.yes_no)
     shutil.copyfile(tokenizer, out / "tokenizer.json")
     read = {
         "max_tokens": task.max_tokens,
@@ -50,7 +51,20 @@ def export_reader(
     (out / "settings.toml").write_text(tomli_w.dumps(read), encoding="utf-8")
 
 
-def to_onnx(network: ReaderNetwork, path: Path, precision: ExportPrecision = "fp32", table_bits: TableBits = 8) -> None:
+class _WithoutTruth(ReaderNetwork):
+    """A reader that does not say yes or no."""
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
+        return tuple(super().forward(*inputs))[:-1]
+
+
+def to_onnx(
+    network: ReaderNetwork,
+    path: Path,
+    precision: ExportPrecision = "fp32",
+    table_bits: TableBits = 8,
+    yes_no: bool = True,
+) -> None:
     """The network as ONNX, for any number of pairs and any length."""
     length = torch.export.Dim("length", min=2, max=network.encoder.settings.max_tokens)
     free = {0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO}
@@ -60,4 +74,10 @@ def to_onnx(network: ReaderNetwork, path: Path, precision: ExportPrecision = "fp
     mask = torch.ones(2, 8, dtype=torch.bool)
     # Four tensors: one given twice would be taken for one input.
     example = (tokens, mask, mask.clone(), torch.zeros_like(tokens))
-    write_onnx(network, example, (INPUTS, ReaderOutput._fields), shapes, path, precision, table_bits)
+    if yes_no:
+        write_onnx(network, example, (INPUTS, ReaderOutput._fields), shapes, path, precision, table_bits)
+    else:
+        silent = _WithoutTruth(network.encoder.settings, network.heads)
+        silent.load_state_dict(network.state_dict())
+        fields = ReaderOutput._fields[:-1]
+        write_onnx(silent.eval(), example, (INPUTS, fields), shapes, path, precision, table_bits)

@@ -150,8 +150,8 @@ def statements(folder: Path) -> Iterator[tuple[str, str, bool | None]]:
 
 def _cut(text: str) -> tuple[str, str] | None:
     for between, before in _BETWEEN:
-        first, found, second = text.partition(between)
-        if found and first.strip() and second.strip():
+        first, border, second = text.partition(between)
+        if border and first.strip() and second.strip():
             return " ".join(first.removeprefix(before).split()), " ".join(second.split())
     return None
 

@@ -54,16 +54,16 @@ def near_misses(
         chance = random.Random(f"{seed} {article[0].article}")
         paragraphs = _paragraphs(article, tagger)
         of_article = _united(paragraph.entities for paragraph in paragraphs)
-        asked = [example for paragraph in paragraphs for example in paragraph.examples]
+        every = [example for paragraph in paragraphs for example in paragraph.examples]
         tags = dict(
-            zip((each.question.id for each in asked), tagger.tag([e.question.text for e in asked]), strict=True)
+            zip((each.question.id for each in every), tagger.tag([e.question.text for e in every]), strict=True)
         )
         for paragraph in paragraphs:
             for example in paragraph.examples:
                 changed = _changed(example, tags[example.question.id], paragraph, of_article, antonyms, chance)
                 if changed is not None:
                     yield changed
-            yield from _neighbours(paragraph, asked)
+            yield from _neighbours(paragraph, every)
 
 
 def _articles(examples: Iterable[Example]) -> Iterator[list[Example]]:
@@ -201,12 +201,12 @@ def _negated(text: str, tagged: Tagged) -> str | None:
 # Neighbours' questions ------------------------------------------------------------------------------------------------
 
 
-def _neighbours(paragraph: _Paragraph, asked: Sequence[Example]) -> Iterator[NearMiss]:
+def _neighbours(paragraph: _Paragraph, every: Sequence[Example]) -> Iterator[NearMiss]:
     """The questions of the article's other paragraphs that share most words with this one, which has no answer."""
     text = normalized(paragraph.passage.text)
     others = [
         (len(shared) / len(words), example.question.text)
-        for example in asked
+        for example in every
         if example.passages[0].id != paragraph.passage.id
         and (words := _content(example.question.text))
         and len(shared := words & paragraph.words) >= 2

@@ -39,6 +39,7 @@ class ReaderExportSettings:
 
     precision: ExportPrecision = "int8"  # a quarter of the size of fp32 and twice as fast
     table_bits: TableBits = 8  # of a word's vector; 4 leave room for three more layers
+    yes_no: bool = True  # whether it says yes and no; not where it was not trained to
     brevity: float = 0.0  # how much shorter spans are preferred: times log(tokens); `bench.brevity` finds it
 
     def __post_init__(self) -> None:

@@ -46,7 +46,7 @@ def stages(
     start = _as_weights(inputs.start, out / "start.safetensors")
     earlier = _as_weights(inputs.teacher, out / "earlier.safetensors")
     teaches = earlier or teacher / MODEL
-    whole = ReaderExportSettings("fp32", brevity=settings.export.brevity)
+    whole = replace(settings.export, precision="fp32", table_bits=8)
     folders: dict[str, Path] = {settings.export.precision: out / "weights", whole.precision: out / "fp32"}
     return [
         *_collected(settings, inputs, inputs.ten_passages or out / "ten-passages", material, encoders, say),

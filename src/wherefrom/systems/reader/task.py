@@ -224,13 +224,7 @@ class ReaderTask:
         if settings.distillation:
             heard = batch.taught if settings.taught else None
             learned = distillation_loss(
-                output,
-                taught,
-                sequences.passage,
-                batch.group,
-                batch.groups,
-                settings.temperature,
-                counted=heard,
+                output, taught, sequences.passage, batch.group, batch.groups, settings.temperature, counted=heard
             )
             pairs = None if heard is None else heard[batch.group]
             opinion = torch.sigmoid(taught.relevance)
