@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
-from wherefrom.ingest.formats import SUFFIXES, IngestFailure, Record, kind_of, read
+from wherefrom.ingest.formats import SUFFIXES, IngestFailure, Record, in_folder, kind_of, read
 
 HTML = b"<!DOCTYPE html><html><head><title>Page</title></head><body><p>Words here.</p></body></html>"
 WIKIPEDIA = b'<doc id="12" url="u" title="Anarchism">\nAnarchism\n\nWords.\n</doc>\n'
@@ -281,3 +281,18 @@ def test_any_bytes_under_any_suffix_are_read_or_refused(
                 assert outcome.text.strip()
                 outcome.text.encode()
                 outcome.title.encode()
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "expected"),
+    [
+        ("node_modules/serve/readme.md", "Usage", "serve: Usage"),
+        ("node_modules/serve/docs/CHANGELOG.md", "Changelog", "serve: Changelog"),
+        ("node_modules/p-limit/readme.md", "p-limit", "p-limit"),
+        ("projects/fail2ban/README", "Fail2Ban: ban hosts", "Fail2Ban: ban hosts"),
+        ("house/boiler.txt", "The boiler", "The boiler"),
+        ("readme.md", "Usage", "Usage"),
+    ],
+)
+def test_a_file_that_every_folder_has_is_told_by_its_folder(path: str, title: str, expected: str) -> None:
+    assert in_folder(title, Path(path)) == expected

@@ -64,7 +64,25 @@ def read(
         with opened(path, reached) as file:
             yield from _streamed(file, kind, path.name, limit_bytes)
     else:
-        yield from _single(whole(path, limit_bytes, reached), kind, path.name, limit_bytes)
+        for outcome in _single(whole(path, limit_bytes, reached), kind, path.name, limit_bytes):
+            yield replace(outcome, title=in_folder(outcome.title, path)) if isinstance(outcome, Record) else outcome
+
+
+_ALIKE = re.compile(  # files that every project has; which one it is of, only the folder tells
+    r"(?:readme|changelog|changes|history|news|release[-_ ]?notes|migrat\w*|upgrad\w*|contributing|security|install\w*"
+    r"|faq|usage|index|manual|guide|overview|introduction)\b.*",
+    re.IGNORECASE,
+)
+_NO_NAME = {"doc", "docs", "documentation", "html", "man", "en", "src", "lib", "files", "download", "downloads", "tmp"}
+
+
+def in_folder(title: str, path: Path) -> str:
+    """The title; of a file that is called as in every other folder, with what its folder is called."""
+    folder = next((part for part in reversed(path.parent.parts) if part.lower() not in _NO_NAME), "")
+    alike = _ALIKE.fullmatch(path.name) and any(map(str.isalpha, folder))
+    if not alike or readable_name(folder).casefold() in readable_name(title).casefold():
+        return title
+    return f"{folder}: {title}"
 
 
 def kind_of(path: Path) -> str | None:
