@@ -31,7 +31,13 @@ QUESTIONS = ["Where does the key of the tower hang?", "?", "key " * 300, "鍵は
 @pytest.fixture(scope="module")
 def pipeline() -> Pipeline:
     settings: Settings = resolve(
-        overrides=["read.kind=drqa", "rank.kind=none", "judge.kind=lexical", "write.kind=verbatim"]
+        overrides=[
+            "read.kind=drqa",
+            "rank.kind=none",
+            "judge.kind=lexical",
+            "judge.english_only=false",
+            "write.kind=verbatim",
+        ]
     )
     return build(settings, None)
 

@@ -102,7 +102,7 @@ AWKWARD = [
 @pytest.mark.parametrize("question", ["Where does the key hang?", "?", "key " * 1000, "鍵はどこですか", "[SEP] [SEP]"])
 @pytest.mark.parametrize("count", [1, 5, 30])
 def test_awkward_input_is_written_from_all_the_same(question: str, count: int) -> None:
-    pipeline = build(resolve(overrides=["write.kind=masque", "write.passages=30"]), None)
+    pipeline = build(resolve(overrides=["write.kind=masque", "write.passages=30", "judge.english_only=false"]), None)
     passages = [replace(AWKWARD[n % 5], id=f"{n}#0", document_id=str(n)) for n in range(count)]
     (trace,) = pipeline.answer_many([Question("", question)], [[Hit(one, 0.0) for one in passages]], "sentence", 0.0)
     assert trace.answer is not None

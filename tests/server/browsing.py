@@ -55,10 +55,10 @@ def site(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
         yield address
 
 
-def library_at(path: Path) -> Library:
+def library_at(path: Path, *more: str) -> Library:
     """A library whose answers are the same whatever the default pipeline is, and need no weights."""
     plain = ("rank.kind=none", "read.kind=sentence", "judge.kind=lexical", "write.kind=verbatim")
-    return Library(path, resolve(overrides=plain))
+    return Library(path, resolve(overrides=[*plain, *more]))
 
 
 @contextmanager

@@ -35,7 +35,7 @@ LONG_BYTES = 1_000_000
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A thousand documents, one of them long, one with a word that does not end, and two from right to left."""
-    library = library_at(tmp_path_factory.mktemp("large") / "library")
+    library = library_at(tmp_path_factory.mktemp("large") / "library", "judge.english_only=false")
     sentence = "The lighthouse at Cape {} was painted in the year {}. "
     long = "\n\n".join(sentence.format(f"N{at}", 1000 + at % 999) * 2 for at in range(LONG_BYTES // 110))
     assert len(long) > LONG_BYTES

@@ -45,6 +45,7 @@ class TestAskForTheTraceAlone:
             "words": [],
             "evidence": [],
             "rests_on": [],
+            "how": None,
             "reason": "",
             "disagrees": [],
         }

@@ -192,6 +192,8 @@ def extended(material: Material, questions: Sequence[AskedQuestion], others: int
     more("gold", [each.passage for each in questions])
     more("valid", numpy.zeros(count))
     more("source", numpy.full(count, SOURCES.index("asked")))
+    if "truth" in columns:
+        more("truth", numpy.full(count, -1))
     more("spans_until", columns["spans_until"][-1] + numpy.arange(1, count + 1))
     more("spans", numpy.array([(each.first, each.last) for each in questions]).reshape(-1, 2))
     more("others_until", columns["others_until"][-1] + numpy.cumsum([len(passages) for passages in beside]))
