@@ -161,7 +161,7 @@ class TestAsk:
             text = f"# Pump manual {version}\n\nThe pump in the cellar was last painted by {name}, who has the key.\n"
             (tmp_path / f"pump-{version}.md").write_text(text)
         filled("ingest", *(str(file) for file in sorted(tmp_path.glob("pump-*.md"))))
-        lines = filled("ask", "Who painted the pump?").stdout.splitlines()
+        lines = filled("ask", "--min-chance", "0.1", "Who painted the pump?").stdout.splitlines()
         assert lines[0] == "Ines"
         assert lines[-1].startswith("another source says Marta: Pump manual 1.0 (pump-1.0.md), an older version, 20")
 

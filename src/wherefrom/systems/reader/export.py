@@ -54,8 +54,10 @@ def export_reader(
 class _WithoutTruth(ReaderNetwork):
     """A reader that does not say yes or no."""
 
-    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
-        return tuple(super().forward(*inputs))[:-1]
+    def forward(  # type: ignore[override]
+        self, tokens: Tensor, mask: Tensor, passage: Tensor, types: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
+        return tuple(super().forward(tokens, mask, passage, types))[:-1]
 
 
 def to_onnx(
