@@ -96,7 +96,7 @@ def test_what_was_not_written_cannot_be_explained(library: Library, tmp_path: Pa
         library.explain(declined)
     with pytest.raises(SettingsError, match=r"style short is quoted.*use style sentence"):
         library.explain(library.ask(QUESTION))
-    decided = library.ask("Was the boiler serviced by Marta?", "sentence", min_chance=0.0)
+    decided = library.ask("Did Marta service the boiler in May?", "sentence", min_chance=0.0)
     assert decided.answer is not None
     assert decided.answer.text is not None
     assert decided.answer.text.startswith("Yes: The boiler was serviced by Marta in May.")
