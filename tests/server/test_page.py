@@ -19,6 +19,7 @@ from playwright.sync_api import Route, expect
 from server.browsing import Open, answer_of, ask, browser, library_at, opened, sample, serving_page, site
 from server.stages import GatedReader
 from wherefrom import Library
+from wherefrom.config import resolve
 from wherefrom.server.folder import ServerFolder
 from wherefrom.server.keys import Keys
 from wherefrom.stages import OnWords
@@ -198,7 +199,8 @@ def test_another_source_that_says_otherwise_is_shown(tmp_path: Path, opened: Ope
                 Document("pump-2.md", text.format("Ines"), "Pump manual 2.0"),
             ]
         )
-    with serving_page(Library(tmp_path / "library")) as address:  # sources are compared where spans are read
+    bold = Library(tmp_path / "library", resolve(overrides=["judge.min_chance=0.1"]))
+    with serving_page(bold) as address:  # sources are compared where spans are read
         page = opened(address)
         ask(page, "Who painted the pump?")
         expect(page.locator(".disagrees")).to_contain_text("Another source says Marta: Pump manual 1.0")
