@@ -58,94 +58,138 @@ DEFAULTS = JudgeFitSettings()
 
 def stages(settings: JudgeFitSettings, inputs: Inputs, out: Path, say: Say) -> list[Stage]:
     """From a reader's weights to its judge."""
-    from wherefrom.systems.judge.material import model_hashes, questions_of, readings_file
+    return _Fitting(settings, inputs, out, say).stages()
 
-    ten, folder = inputs.ten_passages or out / "ten-passages", out / "readings"
-    wider = out / "libraries"
-    valid = ten / "valid.jsonl.gz"
 
-    def read_of() -> dict[str, Any]:
-        return {"ten_passages": file_hash(needed(valid, "ten-passages")), "titles": settings.titles}
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """What is read for a judge, where it is kept, and what the judge follows from."""
 
-    def file() -> Path:
-        return readings_file(folder, inputs.weights, read_of())
+    settings: JudgeFitSettings
+    inputs: Inputs
+    out: Path
+    say: Say
 
-    def read(_: Path) -> Facts:
+    def stages(self) -> list[Stage]:
+        return [
+            ten_passages(self._ten, self.inputs.data, self.say),
+            Stage(
+                "readings",
+                self._folder,
+                lambda: {"file": self._file().name, "questions": self.settings.questions},
+                self._read,
+                in_place=True,
+            ),
+            Stage(
+                "libraries",
+                self._wider,
+                lambda: {"files": [kept_in.name for _, kept_in in self._made_libraries()]},
+                self._ask_libraries,
+                in_place=True,
+            ),
+            Stage("judge", self.inputs.weights / JUDGE, self._fitted_of, self._fit, replaces=True),
+        ]
+
+    @property
+    def _ten(self) -> Path:
+        return self.inputs.ten_passages or self.out / "ten-passages"
+
+    @property
+    def _folder(self) -> Path:
+        return self.out / "readings"
+
+    @property
+    def _wider(self) -> Path:
+        return self.out / "libraries"
+
+    @property
+    def _valid(self) -> Path:
+        return self._ten / "valid.jsonl.gz"
+
+    def _read_of(self) -> dict[str, Any]:
+        return {"ten_passages": file_hash(needed(self._valid, "ten-passages")), "titles": self.settings.titles}
+
+    def _file(self) -> Path:
+        from wherefrom.systems.judge.material import readings_file
+
+        return readings_file(self._folder, self.inputs.weights, self._read_of())
+
+    def _read(self, _: Path) -> Facts:
         from wherefrom.evaluate.ten_passages import wikipedia_titles
-        from wherefrom.systems.judge.material import collect
+        from wherefrom.systems.judge.material import collect, questions_of
 
-        questions = questions_of(valid, dict(wikipedia_titles(inputs.data)) if settings.titles else None)
-        chosen = evenly_spread(questions, settings.questions)
-        collect(chosen, file(), inputs.weights, settings.threads, paced("readings", say))
+        questions = questions_of(
+            self._valid, dict(wikipedia_titles(self.inputs.data)) if self.settings.titles else None
+        )
+        chosen = evenly_spread(questions, self.settings.questions)
+        collect(chosen, self._file(), self.inputs.weights, self.settings.threads, paced("readings", self.say))
         return {"questions": len(chosen)}
 
-    def made_libraries() -> list[tuple[list[SmallLibrary], Path]]:
+    def _made_libraries(self) -> list[tuple[list[SmallLibrary], Path]]:
         """The libraries, and where what is read of them is kept: manuals apart, so that they can be added later."""
-        kinds = [kind.strip() for kind in settings.kinds.split(",") if kind.strip()]
+        from wherefrom.systems.judge.material import readings_file
+
+        kinds = [kind.strip() for kind in self.settings.kinds.split(",") if kind.strip()]
         made = []
         if kinds:
-            chosen = libraries(kinds, inputs.data, settings.each, settings.seed)
-            made.append((chosen, readings_file(wider, inputs.weights, libraries_of())))
-        if inputs.manuals is not None:
-            chosen = manual_libraries(inputs.manuals, 2 * settings.each, settings.seed)  # nearest to what people have
-            made.append((chosen, readings_file(wider, inputs.weights, manuals_of(inputs.manuals))))
+            chosen = libraries(kinds, self.inputs.data, self.settings.each, self.settings.seed)
+            made.append((chosen, readings_file(self._wider, self.inputs.weights, self._libraries_of())))
+        if self.inputs.manuals is not None:
+            chosen = manual_libraries(
+                self.inputs.manuals, 2 * self.settings.each, self.settings.seed
+            )  # nearest to what people have
+            made.append(
+                (chosen, readings_file(self._wider, self.inputs.weights, self._manuals_of(self.inputs.manuals)))
+            )
         return made
 
-    def manuals_of(file: Path) -> dict[str, Any]:
-        return {"each": settings.each, "seed": settings.seed, "manuals": file_hash(file)}
+    def _manuals_of(self, file: Path) -> dict[str, Any]:
+        return {"each": self.settings.each, "seed": self.settings.seed, "manuals": file_hash(file)}
 
-    def libraries_of() -> dict[str, Any]:
+    def _libraries_of(self) -> dict[str, Any]:
         """What the libraries are made of; their texts follow from it."""
-        chosen = {name: getattr(settings, name) for name in ("each", "kinds", "seed")}
+        chosen = {name: getattr(self.settings, name) for name in ("each", "kinds", "seed")}
         files = {
-            str(file.relative_to(inputs.data)): file_hash(file) for file in dataset_files(settings.kinds, inputs.data)
+            str(file.relative_to(self.inputs.data)): file_hash(file)
+            for file in dataset_files(self.settings.kinds, self.inputs.data)
         }
         return {**chosen, "files": files}
 
-    def asked_of() -> dict[str, Any]:
-        return {"kinds": libraries_of(), "manuals": manuals_of(inputs.manuals) if inputs.manuals else None}
+    def _asked_of(self) -> dict[str, Any]:
+        return {
+            "kinds": self._libraries_of(),
+            "manuals": self._manuals_of(self.inputs.manuals) if self.inputs.manuals else None,
+        }
 
-    def ask_libraries(_: Path) -> Facts:
+    def _ask_libraries(self, _: Path) -> Facts:
         from wherefrom.systems.judge.material import collect_libraries
 
         counts: dict[str, int] = {}
-        for made, kept_in in made_libraries():
-            collect_libraries(made, kept_in, inputs.weights, settings.threads, paced("libraries", say))
+        for made, kept_in in self._made_libraries():
+            collect_libraries(made, kept_in, self.inputs.weights, self.settings.threads, paced("libraries", self.say))
             for library in made:
                 counts[library.kind] = counts.get(library.kind, 0) + len(library.questions)
         return {"questions": counts}
 
-    def fitted_of() -> dict[str, Any]:
+    def _fitted_of(self) -> dict[str, Any]:
         """What a judge follows from; equal facts, equal judge."""
         from wherefrom.systems.judge.fit import FITTED
+        from wherefrom.systems.judge.material import model_hashes
 
-        chosen = {name: getattr(settings, name) for name in ("questions", "ridge", "right")}
-        facts = {"model": model_hashes(inputs.weights), **read_of(), "libraries": asked_of()}
+        chosen = {name: getattr(self.settings, name) for name in ("questions", "ridge", "right")}
+        facts = {"model": model_hashes(self.inputs.weights), **self._read_of(), "libraries": self._asked_of()}
         return {**facts, "features": list(FITTED), "settings": chosen}
 
-    def fit(path: Path) -> Facts:
+    def _fit(self, path: Path) -> Facts:
         from wherefrom.systems.judge.fit import describe, fitted_judge
-        from wherefrom.systems.judge.material import kept, kept_libraries
+        from wherefrom.systems.judge.material import kept, kept_libraries, questions_of
 
-        questions = questions_of(valid, None)
-        rows = kept(needed(file(), "readings"), evenly_spread(questions, settings.questions))
-        for made, kept_in in made_libraries():
+        questions = questions_of(self._valid, None)
+        rows = kept(needed(self._file(), "readings"), evenly_spread(questions, self.settings.questions))
+        for made, kept_in in self._made_libraries():
             rows += kept_libraries(needed(kept_in, "libraries"), made)
         commit, changed = commit_of()
-        judge = fitted_judge(rows, halved(questions), settings.ridge, settings.right)
-        write_json(path, {**judge, "made_of": fitted_of(), "commit": commit, "uncommitted_changes": changed})
-        say("judge: " + describe(judge).replace("\n", "\njudge: "))
+        judge = fitted_judge(rows, halved(questions), self.settings.ridge, self.settings.right)
+        write_json(path, {**judge, "made_of": self._fitted_of(), "commit": commit, "uncommitted_changes": changed})
+        self.say("judge: " + describe(judge).replace("\n", "\njudge: "))
         return {name: judge["measured"][name] for name in FIGURES}
-
-    return [
-        ten_passages(ten, inputs.data, say),
-        Stage("readings", folder, lambda: {"file": file().name, "questions": settings.questions}, read, in_place=True),
-        Stage(
-            "libraries",
-            wider,
-            lambda: {"files": [kept_in.name for _, kept_in in made_libraries()]},
-            ask_libraries,
-            in_place=True,
-        ),
-        Stage("judge", inputs.weights / JUDGE, fitted_of, fit, replaces=True),
-    ]
