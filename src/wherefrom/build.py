@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Sources
 from wherefrom.types import Hit, Question
 
 if TYPE_CHECKING:
+    from wherefrom.features.matching import Matcher
     from wherefrom.runtime.drqa import DrQASession
     from wherefrom.runtime.reader import ReaderSession
     from wherefrom.runtime.weights import Weights
@@ -62,6 +63,22 @@ def _reranker_kind(settings: Settings) -> str:
     if settings.rerank.kind != "auto":
         return settings.rerank.kind
     return "vote" if settings.read.kind == "span" else "none"
+
+
+def _matches(settings: Settings) -> bool:
+    """Whether passages are also chosen by meaning: "auto" leaves other readers as their sources have them."""
+    if settings.retrieve.match == "auto":
+        return settings.read.kind == "span" and settings.index.language == "english"
+    return settings.retrieve.match == "words"
+
+
+@cache
+def _matcher(weights: str) -> Matcher:
+    """One a process: it is asked with every number of passages."""
+    from wherefrom.features.matching import Matcher
+    from wherefrom.runtime.weights import Weights
+
+    return Matcher(Weights.named(weights))
 
 
 def with_passages(pipeline: Pipeline, settings: Settings, folder: LibraryFolder, k: int) -> Pipeline:
@@ -129,7 +146,13 @@ class _Networks:
 def _bm25_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
     from wherefrom.retrieve.retriever import IndexRetriever
 
-    return IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, settings.retrieve.k)
+    wanted = settings.retrieve
+    if not _matches(settings):
+        return IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, wanted.k)
+    from wherefrom.retrieve.matched import MatchedRetriever
+
+    pool = IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, max(wanted.pool, wanted.k))
+    return MatchedRetriever(pool, _matcher(settings.runtime.matcher), wanted.k, wanted.nearness)
 
 
 def _tfidf_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:

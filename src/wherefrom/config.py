@@ -77,9 +77,16 @@ class RetrieveSettings:
     kind: Literal["bm25", "tfidf"] = "bm25"  # tfidf: DrQA's hashed n-grams; needs an index of its own
     k: int = 20  # passages found for a question
     similarity: Similarity = "cosine"  # tfidf: of the vectors' directions; dot: long passages gain, as in DrQA
+    match: Literal["auto", "none", "words"] = (
+        "auto"  # of `pool` keep the k nearest in meaning (auto: of read.kind=span)
+    )
+    pool: int = 100  # match: passages that the index gives; nearly all that answer are among them
+    nearness: float = 10.0  # match: weight of nearness in meaning beside the index's score, a share of the best one's
 
     def __post_init__(self) -> None:
-        _positive("retrieve", self, "k")
+        _positive("retrieve", self, "k", "pool")
+        if self.nearness < 0:
+            raise SettingsError(f"retrieve.nearness must be at least 0, not {self.nearness}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +169,7 @@ class RuntimeSettings:
     """Running trained networks."""
 
     reader: str = "reader"  # weights of the reader network: a shipped name, or a folder
+    matcher: str = "matcher"  # weights that tell how near words are in meaning, likewise
     drqa: str = "drqa"  # weights of DrQA's reader, likewise
     tagger: str = "tagger"  # weights of the tagger that the check of sentences and DrQA's reader ask, likewise
     fluency: str = "fluency"  # weights that tell well-formed sentences from garbled ones, likewise

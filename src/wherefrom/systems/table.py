@@ -16,6 +16,7 @@ SYSTEMS = {  # in the order of `wherefrom train --help`
     "yes-no": "wherefrom.systems.yes_no",
     "writer": "wherefrom.systems.writer",
     "fluency": "wherefrom.systems.fluency",
+    "matcher": "wherefrom.systems.matcher",
     "asker": "wherefrom.systems.asker",
     "tagger": "wherefrom.systems.tagger",
     "drqa": "wherefrom.systems.drqa",

@@ -1,0 +1,81 @@
+"""Passages chosen by meaning among those that an index finds: the contract of a retriever, and what it is for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from contracts.stages import RetrieverContract
+from wherefrom.config import resolve
+from wherefrom.features.matching import Matcher
+from wherefrom.library import Library
+from wherefrom.retrieve.matched import MatchedRetriever
+from wherefrom.retrieve.retriever import IndexRetriever
+from wherefrom.runtime.weights import Weights
+from wherefrom.stages import Retriever
+from wherefrom.types import Document, Question
+
+DOCUMENTS = [
+    Document("cron", "The daemon examines its crontab once every minute.", "cron"),
+    *(Document(f"look-{n}", f"People often look at table {n} in the hall. How often? Often.", "") for n in range(30)),
+    Document("twin-b", "The same sentence about zebras.", ""),
+    Document("twin-a", "The same sentence about zebras.", ""),
+]
+CRON = Question("cron", "how often does cron look at its table?")
+
+
+def library(folder: Path, *overrides: str) -> Library:
+    made = Library(folder / "library", resolve(overrides=["retrieve.k=5", *overrides]))
+    made.put(DOCUMENTS)
+    return made
+
+
+class TestContract(RetrieverContract):
+    """MatchedRetriever is a Retriever."""
+
+    @pytest.fixture
+    def retriever(self, tmp_path: Path) -> Retriever:
+        retriever = library(tmp_path).pipeline().retriever
+        assert isinstance(retriever, MatchedRetriever)
+        return retriever
+
+    @pytest.fixture
+    def questions(self) -> list[Question]:
+        texts = ["how often does cron look?", "zebras", "roses OR (garden", "", "quokka", "灯台の高さは？"]
+        return [Question(str(number), text) for number, text in enumerate(texts)]
+
+
+def test_what_means_the_same_is_found_behind_what_has_the_same_words(tmp_path: Path) -> None:
+    (by_words,) = library(tmp_path / "words", "retrieve.match=none").pipeline().retriever.retrieve([CRON])
+    (by_meaning,) = library(tmp_path / "meaning").pipeline().retriever.retrieve([CRON])
+    assert "cron#0" not in [hit.passage.id for hit in by_words[1:]] or by_words[0].passage.id != "cron#0"
+    assert by_meaning[0].passage.id == "cron#0"
+    assert len(by_meaning) == 5
+
+
+def test_both_scores_are_kept(tmp_path: Path) -> None:
+    (hits,) = library(tmp_path).pipeline().retriever.retrieve([CRON])
+    for hit in hits:
+        assert hit.score == hit.features["match"]
+        assert hit.features["retrieve"] > 0
+
+
+def test_equal_passages_come_by_their_names(tmp_path: Path) -> None:
+    (hits,) = library(tmp_path).pipeline().retriever.retrieve([Question("", "zebras")])
+    assert [hit.passage.id for hit in hits[:2]] == ["twin-a#0", "twin-b#0"]
+
+
+def test_without_weight_the_index_alone_decides(tmp_path: Path) -> None:
+    made = library(tmp_path, "retrieve.match=none")
+    index = made.pipeline().retriever
+    assert isinstance(index, IndexRetriever)
+    matched = MatchedRetriever(index, Matcher(Weights.named("matcher")), 5, 0.0)
+    assert [hit.passage.id for hit in matched.retrieve([CRON])[0]] == [
+        hit.passage.id for hit in index.retrieve([CRON])[0]
+    ]
+
+
+@pytest.mark.parametrize("setting", ["read.kind=drqa", "index.language=french", "retrieve.match=none"])
+def test_other_readers_and_languages_are_left_alone(tmp_path: Path, setting: str) -> None:
+    assert isinstance(library(tmp_path, setting).pipeline().retriever, IndexRetriever)
