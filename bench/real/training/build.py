@@ -75,7 +75,7 @@ def build(root: Path, say: Callable[[str], None] = print) -> Iterator[dict[str, 
 
 
 def _library(name: str, root: Path) -> Library:
-    library = Library(root / LIBRARIES / name, resolve(overrides=["rank.kind=none"]))  # as the index has them
+    library = Library(root / LIBRARIES / name, resolve(overrides=["rank.kind=none", "retrieve.match=none"]))
     folder = root / name
     if name == "private" and not folder.is_dir():
         folder.mkdir(parents=True)

@@ -8,8 +8,9 @@ it anew for any reader.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from wherefrom.errors import WherefromError
 from wherefrom.features.chance import FittedLine, probability
@@ -17,6 +18,8 @@ from wherefrom.features.overlap import Stems
 from wherefrom.judge.signs import NAMES, features
 from wherefrom.runtime.reader import ReaderSession
 from wherefrom.types import Candidate, Hit, Question
+
+_SURENESS = NAMES.index("sureness")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +29,14 @@ class _Fitted:
     line: FittedLine
     places: tuple[int, ...]  # of its features among all
     knots: tuple[tuple[float, float], ...]  # (logit, chance), rising; () where the logistic's chances are used
+    yes_no: _Fitted | None = None  # of the word, for questions of yes or no that the network decides
 
 
 class CalibratedJudge:
     """Reads `judge.json` beside the network: a weight for each feature that it names, after centring and scaling.
 
-    Where it holds `knots` the chance is read off the line through them, else it is the logistic function's.
+    Where it holds `knots` the chance is read off the line through them, else it is the logistic function's. Where a
+    question asks for yes or no and the network says which, the chance is that of the word, by a line of its own.
     """
 
     def __init__(self, session: ReaderSession, language: str = "english") -> None:
@@ -61,6 +66,8 @@ class CalibratedJudge:
         if row is None:
             return 0.0
         fitted = self._read()
+        if fitted.yes_no is not None and row[_SURENESS] > 0:
+            fitted = fitted.yes_no
         logit = fitted.line.logit([row[place] for place in fitted.places])
         if fitted.knots:
             return between(fitted.knots, logit)
@@ -70,18 +77,23 @@ class CalibratedJudge:
         if self._fitted is None:
             saved = self._session.weights.json("judge.json")
             try:
-                names = tuple(saved["terms"])
-                if unknown := [name for name in names if name not in NAMES]:
-                    raise ValueError(f"it goes by '{unknown[0]}', which this version of wherefrom does not know")
-                knots = [tuple(map(float, knot)) for knot in saved.get("knots", ())]
-                places = tuple(NAMES.index(name) for name in names)
-                self._fitted = _Fitted(FittedLine.of(saved, names), places, tuple((a, b) for a, b in knots))
+                yes_no = _fitted(saved["yes_no"]) if "yes_no" in saved else None
+                self._fitted = replace(_fitted(saved), yes_no=yes_no)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise WherefromError(
                     f"{self._session.weights.folder / 'judge.json'} is not a fitted judge ({error}); "
                     "install wherefrom again, or fit it with `wherefrom train judge`"
                 ) from error
         return self._fitted
+
+
+def _fitted(saved: Mapping[str, Any]) -> _Fitted:
+    names = tuple(saved["terms"])
+    if unknown := [name for name in names if name not in NAMES]:
+        raise ValueError(f"it goes by '{unknown[0]}', which this version of wherefrom does not know")
+    knots = [tuple(map(float, knot)) for knot in saved.get("knots", ())]
+    places = tuple(NAMES.index(name) for name in names)
+    return _Fitted(FittedLine.of(saved, names), places, tuple((a, b) for a, b in knots))
 
 
 def between(knots: Sequence[tuple[float, float]], logit: float) -> float:

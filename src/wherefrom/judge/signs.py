@@ -13,9 +13,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from wherefrom.features.chance import probability
 from wherefrom.features.expected import expected, holds
 from wherefrom.features.overlap import Stems, coverage, rarity
-from wherefrom.features.polarity import asks_yes_no
+from wherefrom.features.polarity import asks_yes_no, pooled_truth
 from wherefrom.features.querytype import query_type
 from wherefrom.runtime.reader import PassageReading
 from wherefrom.text import FUNCTION_WORDS, normalized
@@ -54,11 +55,23 @@ OF_ANSWER = (
     "description",
     "yes or no",
 )
-NAMES = (*OF_READING, *OF_ANSWER)
+# Of the word that the passages decide on, where a question asks for yes or no and the network says which; else all 0.
+OF_WORD = (
+    "truth",
+    "sureness",
+    "sure and relevant",
+    "agreeing",
+    "leading relevance",
+    "leading coverage",
+    "leading rarest missing",
+    "leading names missing",
+)
+NAMES = (*OF_READING, *OF_ANSWER, *OF_WORD)
 
 _BOUND = 12.0  # logits beyond this say no more
 _NOTHING = -6.0  # relevance of a passage that has nothing to do with the question
 _CANDIDATES = 10  # that it was fitted on
+_PASSAGES = 5  # that decide between yes and no
 _NEAR = 150  # characters around the answer in which the question's words are looked for: about two sentences
 _NAME = re.compile(r"\b(?:[A-Z][\w.-]*[\w]|\w*\d[\w.-]*|[\w-]*[_/.-]\w[\w.-]*)|[\"“‘'`]([^\"”’'`]{2,40})[\"”’'`]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -81,6 +94,7 @@ def features(
         *_of_reader(hits, readings, candidates[:_CANDIDATES]),
         *_of_words(question, wanted, hits, held, candidates[0], stems),
         *_of_shape(question, wanted, candidates[0], stems),
+        *_of_word(question, wanted, hits, held, readings),
     )
 
 
@@ -252,6 +266,45 @@ def _of_shape(question: str, wanted: Collection[str], best: Candidate, stems: St
         float("?" not in question and not any(word in _ASKING for word in small)),
         float(query_type(question) == "DESCRIPTION"),
         float(asks_yes_no(question)),
+    )
+
+
+# Whether the word is right.
+
+
+def _of_word(
+    question: str,
+    wanted: Mapping[str, float],
+    hits: Sequence[Hit],
+    held: Sequence[Collection[str]],
+    readings: Sequence[PassageReading],
+) -> tuple[float, ...]:
+    """truth: the logit of yes of the most relevant passages together; sureness: how far that is from 0; sure and
+    relevant: times the chance that the leading passage, the most relevant one that says so, is relevant at all.
+    agreeing: the share of what is relevant that says so. leading relevance, coverage, rarest missing, names missing: of
+    that passage, as of an answer's.
+    """
+    truths = [reading.truth for reading in readings[:_PASSAGES] if reading.truth is not None]
+    if not truths or len(truths) < len(readings[:_PASSAGES]) or not asks_yes_no(question):
+        return (0.0,) * len(OF_WORD)
+    relevances = [reading.relevance for reading in readings[:_PASSAGES]]
+    truth = pooled_truth(relevances, truths)
+    agreeing = [place for place, own in enumerate(truths) if (own >= 0) == (truth >= 0)]
+    leading = max(agreeing, key=lambda place: relevances[place])
+    shares = [math.exp(relevance - max(relevances)) for relevance in relevances]
+    rarest = math.log((len(hits) + 1) / 0.5)
+    names = [match[1] or match[0] for match in _NAME.finditer(question) if match.start() > 0]
+    return (
+        _bounded(truth),
+        abs(_bounded(truth)),
+        abs(_bounded(truth)) * probability(relevances[leading]),
+        sum(shares[place] for place in agreeing) / sum(shares),
+        _bounded(relevances[leading]),
+        coverage(wanted, frozenset(held[leading])),
+        max((weight for stem, weight in wanted.items() if stem not in held[leading]), default=0.0) / rarest,
+        _share_missing(
+            [n for n in names if n.casefold() not in FUNCTION_WORDS], _whole(hits[leading].passage).casefold()
+        ),
     )
 
 

@@ -16,10 +16,11 @@ import numpy
 from wherefrom.evaluate.halves import folds
 from wherefrom.judge.signs import NAMES
 from wherefrom.metrics import calibration
+from wherefrom.systems.judge.libraries import YES_NO
 from wherefrom.systems.judge.material import TEN, JudgedQuestion
 from wherefrom.systems.judge.regression import area_under_roc, direction, scaled, weighted_isotonic
 from wherefrom.train.errors import TrainingError
-from wherefrom.train.logistic import Knots, Logistic, Numbers, Truths, interpolated, log_loss, sigmoid
+from wherefrom.train.logistic import Knots, Logistic, Numbers, Truths, interpolated, log_loss, logistic, sigmoid
 
 PRECISION = 0.85  # of the answers that are given, on documents that it was not fitted on
 PRECISIONS = (0.8, 0.85, 0.9, 0.95)
@@ -57,6 +58,17 @@ SIGNS = {
     "yes or no": -1,
 }
 FITTED = tuple(SIGNS)
+# Of the word, for questions of yes or no.
+WORD_SIGNS = (
+    "sureness",
+    "sure and relevant",
+    "agreeing",
+    "leading relevance",
+    "leading coverage",
+    "leading rarest missing",
+    "leading names missing",
+)
+WORD_RIDGE = 3.0  # hundreds of questions, few signs
 # Kinds whose gold answers are short, and nearly all there are.
 EXACT = (TEN, "encyclopedia", "stories", "manuals")
 
@@ -88,6 +100,8 @@ def fitted_judge(
 
     It is fitted on the questions whose articles are in the fitting half, and on all that are of other sets.
     """
+    words = [row for row in rows if row.kind == YES_NO and row.features is not None]
+    rows = [row for row in rows if row.kind != YES_NO]
     measuring = [row for row in rows if row.kind == TEN and row.article not in fitting_half]
     kept_apart = {row.article for row in measuring}
     fitting = [row for row in rows if row.article.rpartition(" ")[2] not in kept_apart]
@@ -104,6 +118,7 @@ def fitted_judge(
     return {
         "says": SAYS,
         **as_json(fitted),
+        **({"yes_no": fitted_word(words)} if words else {}),
         "min_chance": {str(precision): wanted[precision] for precision in PRECISIONS},
         "fitted": {**counted(fitting), "cross-validated log loss": losses},
         "left out": by_kind(chances, rows, wanted[PRECISION]),
@@ -112,6 +127,29 @@ def fitted_judge(
 
 
 # Fitting.
+
+
+def fitted_word(rows: Sequence[JudgedQuestion]) -> dict[str, Any]:
+    """The chance that the word is right, of questions of yes or no, and what it is worth on articles left out."""
+    truths = _truths(rows)
+    if truths.all() or not truths.any() or len({row.article for row in rows}) < _FOLDS:
+        raise TrainingError(f"{len(rows)} questions of yes or no are too few to fit a judge of them; take more")
+    features = _features(rows, WORD_SIGNS)
+    fold_of = folds((row.article for row in rows), _FOLDS)
+    parts = numpy.array([fold_of[row.article] for row in rows])
+    chances = numpy.zeros(len(rows))
+    for part in sorted(set(parts.tolist())):
+        line = logistic(features[parts != part], truths[parts != part], WORD_RIDGE)
+        chances[parts == part] = sigmoid(line.logits(features[parts == part]))
+    figures: dict[str, Any] = {
+        "questions": len(rows),
+        "answerable": sum(row.answerable for row in rows) / len(rows),
+        "right": float(truths.mean()),
+        "auc": area_under_roc(chances, truths),
+        "ece": calibration.expected_calibration_error(chances.tolist(), truths.tolist()),
+        f"coverage at precision {PRECISION}": _coverage(chances.tolist(), truths.tolist()),
+    }
+    return logistic(features, truths, WORD_RIDGE).saved(WORD_SIGNS) | {"left out": _rounded(figures)}
 
 
 def fit(rows: Sequence[JudgedQuestion], ridge: float) -> tuple[Fitted, dict[str, float], list[float]]:
@@ -360,6 +398,12 @@ def describe(judge: Mapping[str, Any]) -> str:
             f"{kind + ('*' if row['exact'] else ''):14} {row['questions']:9,} {row['right']:6.0%} "
             f"{row['auc']:6.3f} {row['ece']:6.3f} "
             f"{row[f'coverage at precision {PRECISION}']:14.0%} {row['answered']:9.0%} {row['precision']:10.0%}"
+        )
+    if "yes_no" in judge:
+        row = judge["yes_no"]["left out"]
+        lines.append(
+            f"{'yes or no':14} {row['questions']:9,} {row['right']:6.0%} {row['auc']:6.3f} {row['ece']:6.3f} "
+            f"{row[f'coverage at precision {PRECISION}']:14.0%}"
         )
     for precision, threshold in judge["min_chance"].items():
         if threshold is None:

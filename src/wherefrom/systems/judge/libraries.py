@@ -12,6 +12,7 @@ does not learn from, or from the part that it holds out; some libraries are of o
     web           msmarco's sample: passages of web pages, questions as typed into a search engine
     search        questions of NQ-open over long Wikipedia articles
     manuals       a file of questions over manuals of software, where one is given
+    yes-no        those of the same file that ask for yes or no; right is the word that the network decides on
 
 Of every library that is cut from a set with golds, some paragraphs are left out: questions on these are near misses.
 Others are asked that belong to another library altogether.
@@ -37,9 +38,11 @@ from wherefrom.data.instructions import Instruction
 from wherefrom.data.opening import csv_rows, json_records, named_files, tsv_rows
 from wherefrom.errors import SettingsError
 from wherefrom.evaluate.ten_passages import wikipedia_files
+from wherefrom.features.polarity import asks_yes_no
 from wherefrom.ingest.formats import Record, read
 from wherefrom.types import Document
 
+YES_NO = "yes-no"  # the kind of questions over manuals that ask for yes or no
 LEFT_OUT = 0.2  # of the questions: their paragraphs are not in the library
 STRANGE = 0.12  # of the questions: about something else altogether
 _HELD_OUT = 0.1  # of SubjQA's reviews and DoQA's texts: as much as the reader's material holds out, by the same rule
@@ -366,14 +369,15 @@ class _ManualQuestion(msgspec.Struct):
 
 def manual_libraries(file: Path, count: int, seed: int) -> list[SmallLibrary]:
     """The libraries of a file of questions over manuals."""
-    return list(_manuals(file, count, random.Random(f"{seed} manuals")))
+    made = list(_manuals(file, count, random.Random(f"{seed} manuals")))
+    return [*made, *_manuals(file, count, random.Random(f"{seed} yes-no"), YES_NO)]
 
 
-def _manuals(file: Path, count: int, draw: random.Random) -> Iterator[SmallLibrary]:
+def _manuals(file: Path, count: int, draw: random.Random, kind: str = "manuals") -> Iterator[SmallLibrary]:
     """A library a collection; passages come under their section's heading, as in the documents they are from.
 
     Only a fifth of the documents is asked about: the reader's material holds those out, by the same rule. Questions for
-    yes or no are left out: the reader does not answer them, what it finds decides only.
+    yes or no are of a kind of their own: the reader does not answer them, what it finds decides only.
     """
     collections: dict[str, dict[tuple[str, str], Paragraph]] = {}
     for _, line in json_records(file, _ManualQuestion):
@@ -385,14 +389,17 @@ def _manuals(file: Path, count: int, draw: random.Random) -> Iterator[SmallLibra
             own.setdefault((title, passage), other)
         if zlib.crc32(f"{line.collection}/{line.document}".encode()) % _MANUALS_HELD_OUT:
             continue
+        decided = line.kind == "yes-no" or (line.answer is None and asks_yes_no(line.question))
+        if decided != (kind == YES_NO) or (decided and not asks_yes_no(line.question)):
+            continue
         if line.answer is None:
             paragraph.unanswered.append(line.question)
-        elif line.kind != "yes-no":
+        else:
             paragraph.answered.append((line.question, (line.answer,)))
     for number, (name, own) in enumerate(sorted(collections.items())):
         others = [each for other, rest in sorted(collections.items()) if other != name for each in rest.values()]
         size = (count * (number + 1)) // len(collections) - (count * number) // len(collections)
-        yield _library("manuals", name, list(own.values()), others, max(size, 1), draw)
+        yield _library(kind, name, list(own.values()), others, max(size, 1), draw)
 
 
 KINDS: dict[str, Callable[[Path, int, random.Random], Iterable[SmallLibrary]]] = {

@@ -30,11 +30,12 @@ from wherefrom.read import span
 from wherefrom.runtime import reader as session
 from wherefrom.runtime.weights import Weights
 from wherefrom.systems.judge import libraries
-from wherefrom.systems.judge.libraries import SmallLibrary
+from wherefrom.systems.judge.libraries import YES_NO, SmallLibrary
 from wherefrom.text import normalized
 from wherefrom.train.errors import TrainingError
 from wherefrom.types import Hit, Passage, Question, Trace
 
+_TRUTH = signs.NAMES.index("truth")
 _BATCH = 8  # questions read together: a few seconds lost by an interruption
 _CODE = (session, ranker, span, calibrated, signs, libraries)  # what computes the features
 TEN = "ten passages"
@@ -115,7 +116,7 @@ def readings_file(folder: Path, weights: Path, data: Mapping[str, object]) -> Pa
     sections = to_mapping(neural(weights, 1))
     facts = {
         "model": model_hashes(weights),
-        "settings": {name: sections[name] for name in ("rank", "read")},
+        "settings": {name: sections[name] for name in ("retrieve", "rank", "read")},
         "code": [file_hash(Path(str(module.__file__))) for module in _CODE],
         "data": data,
     }
@@ -194,6 +195,8 @@ def _judged(
     )
     for each, trace, features in zip(batch, traces, seen, strict=True):
         text = trace.candidates[0].text if trace.candidates else ""
+        if kind == YES_NO:
+            text = "" if features is None else ("yes" if features[_TRUTH] >= 0 else "no")
         f1 = token_f1(text, each.answers, "1.1") if each.answers else None
         right = bool(each.answers) and is_right(text, each.answers)
         yield JudgedQuestion(each.id, each.article, bool(each.answers), features, f1, right, kind, text)
