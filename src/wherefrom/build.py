@@ -45,7 +45,8 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
         sources=_sources(settings, folder),
         out_of_reach=out_of_reach if settings.judge.english_only and settings.index.language == "english" else None,
     )
-    return replace(stages, weights=networks.used + reranker_weights + yes_no_weights)
+    matcher_weights = (_matcher(settings.runtime.matcher).folder,) if folder and _matches(settings) else ()
+    return replace(stages, weights=networks.used + reranker_weights + yes_no_weights + matcher_weights)
 
 
 def _as_trained(settings: Settings) -> Settings:
@@ -67,9 +68,9 @@ def _reranker_kind(settings: Settings) -> str:
 
 def _matches(settings: Settings) -> bool:
     """Whether passages are also chosen by meaning: "auto" leaves other readers as their sources have them."""
-    if settings.retrieve.match == "auto":
-        return settings.read.kind == "span" and settings.index.language == "english"
-    return settings.retrieve.match == "words"
+    wanted = settings.retrieve
+    suits = settings.read.kind == "span" and settings.index.language == "english"
+    return wanted.kind == "bm25" and (wanted.match == "words" or (wanted.match == "auto" and suits))
 
 
 @cache

@@ -73,13 +73,8 @@ def test_a_broken_file_is_named_with_the_remedy(tmp_path: Path) -> None:
 
 def test_as_shipped_words_of_one_meaning_are_near() -> None:
     shipped = Matcher(Weights.named("matcher"))
-    question = "how often does cron look at its table?"
     right, wrong, other = shipped.scores(
-        question,
-        [
-            "cron(8) examines cron entries once every minute.",
-            "The table stands in the hall, and people often look at its carved legs.",
-            "Roses like a heavy soil.",
-        ],
+        "when was the doctor born?",
+        ["The physician's date of birth is 3 May 1950.", "The doctor lives in a white house.", "Roses like rain."],
     )
     assert right > wrong > other

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy
 import pytest
@@ -123,3 +124,41 @@ def test_no_sign_grows_with_the_number_of_passages() -> None:
     readings += [reading(each.text, "day", -6.0, 0.0, 1.0) for each in others]
     many = named("When did Marta fix the boiler?", hits, readings, answers)
     assert many == pytest.approx(few, abs=1e-6)
+
+
+def heard(*truths: tuple[float, float | None]) -> dict[str, float]:
+    """The signs of a question of yes or no over passages of this relevance and truth."""
+    passages = [passage(f"d#{n}", f"The ferry number {n} takes dogs.", "Ferry") for n in range(len(truths))]
+    readings = [
+        replace(reading(each.text, "dogs", relevance, 5.0, 0.0), truth=truth)
+        for each, (relevance, truth) in zip(passages, truths, strict=True)
+    ]
+    return named(
+        "Does the ferry take dogs?",
+        [Hit(each, 1.0) for each in passages],
+        readings,
+        [candidate("dogs", passages[0], 0.0)],
+    )
+
+
+def test_what_the_relevant_passages_decide_together_shows() -> None:
+    signs = heard((4.0, 3.0), (4.0, 1.0), (-8.0, -9.0))
+    assert signs["truth"] == pytest.approx(2.0, abs=0.01)
+    assert signs["sureness"] == signs["truth"]
+    assert signs["agreeing"] == pytest.approx(1.0, abs=0.01)
+    assert signs["leading relevance"] == 4.0
+    assert signs["leading coverage"] > 0.9
+    against = heard((4.0, -3.0), (4.0, 1.0))
+    assert against["truth"] == pytest.approx(-1.0, abs=0.01)
+    assert against["sureness"] == -against["truth"]
+    assert against["agreeing"] == pytest.approx(0.5)
+
+
+def test_networks_that_say_neither_and_other_questions_have_no_word() -> None:
+    assert heard((4.0, None))["sureness"] == 0.0
+    assert heard((4.0, 3.0), (4.0, None))["sureness"] == 0.0
+    text = passage("d#0", "The ferry takes dogs.")
+    own = replace(reading(text.text, "dogs", 4.0, 5.0, 0.0), truth=3.0)
+    assert (
+        named("What does the ferry take?", [Hit(text, 1.0)], [own], [candidate("dogs", text, 0.0)])["sureness"] == 0.0
+    )

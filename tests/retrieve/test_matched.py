@@ -17,12 +17,12 @@ from wherefrom.stages import Retriever
 from wherefrom.types import Document, Question
 
 DOCUMENTS = [
-    Document("cron", "The daemon examines its crontab once every minute.", "cron"),
-    *(Document(f"look-{n}", f"People often look at table {n} in the hall. How often? Often.", "") for n in range(30)),
+    Document("physician", "The physician's date of birth is 3 May 1950, as her passport says.", ""),
+    *(Document(f"house-{n}", f"The doctor lives in house {n}, to date with a garden.", "") for n in range(30)),
     Document("twin-b", "The same sentence about zebras.", ""),
     Document("twin-a", "The same sentence about zebras.", ""),
 ]
-CRON = Question("cron", "how often does cron look at its table?")
+BORN = Question("born", "what is the date when the doctor was born?")
 
 
 def library(folder: Path, *overrides: str) -> Library:
@@ -42,20 +42,21 @@ class TestContract(RetrieverContract):
 
     @pytest.fixture
     def questions(self) -> list[Question]:
-        texts = ["how often does cron look?", "zebras", "roses OR (garden", "", "quokka", "灯台の高さは？"]
+        texts = ["when was the doctor born?", "zebras", "roses OR (garden", "", "quokka", "灯台の高さは？"]
         return [Question(str(number), text) for number, text in enumerate(texts)]
 
 
 def test_what_means_the_same_is_found_behind_what_has_the_same_words(tmp_path: Path) -> None:
-    (by_words,) = library(tmp_path / "words", "retrieve.match=none").pipeline().retriever.retrieve([CRON])
-    (by_meaning,) = library(tmp_path / "meaning").pipeline().retriever.retrieve([CRON])
-    assert "cron#0" not in [hit.passage.id for hit in by_words[1:]] or by_words[0].passage.id != "cron#0"
-    assert by_meaning[0].passage.id == "cron#0"
+    words, meaning = library(tmp_path / "words", "retrieve.match=none"), library(tmp_path / "meaning")
+    (by_words,) = words.pipeline().retriever.retrieve([BORN])
+    (by_meaning,) = meaning.pipeline().retriever.retrieve([BORN])
+    assert "physician#0" not in [hit.passage.id for hit in by_words]
+    assert "physician#0" in [hit.passage.id for hit in by_meaning]
     assert len(by_meaning) == 5
 
 
 def test_both_scores_are_kept(tmp_path: Path) -> None:
-    (hits,) = library(tmp_path).pipeline().retriever.retrieve([CRON])
+    (hits,) = library(tmp_path).pipeline().retriever.retrieve([BORN])
     for hit in hits:
         assert hit.score == hit.features["match"]
         assert hit.features["retrieve"] > 0
@@ -71,8 +72,8 @@ def test_without_weight_the_index_alone_decides(tmp_path: Path) -> None:
     index = made.pipeline().retriever
     assert isinstance(index, IndexRetriever)
     matched = MatchedRetriever(index, Matcher(Weights.named("matcher")), 5, 0.0)
-    assert [hit.passage.id for hit in matched.retrieve([CRON])[0]] == [
-        hit.passage.id for hit in index.retrieve([CRON])[0]
+    assert [hit.passage.id for hit in matched.retrieve([BORN])[0]] == [
+        hit.passage.id for hit in index.retrieve([BORN])[0]
     ]
 
 

@@ -301,6 +301,21 @@ def test_chances_follow_the_knots_where_there_are_some(weights: Path, tmp_path: 
     assert judge.judge([Question("", "what?")], hits, candidates) == [0.25]
 
 
+def test_a_word_of_yes_or_no_has_a_chance_of_its_own(weights: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "weights"
+    shutil.copytree(weights, folder)
+    word = {"bias": 1.5, "terms": {"sureness": [0.0, 0.0, 1.0]}}
+    (folder / "judge.json").write_text(json.dumps({**JUDGE, "yes_no": word}))
+    judge = CalibratedJudge(ReaderSession(Weights(folder), threads=1))
+    hits = [[Hit(passage("p#0", "the boat"), 1.0)]] * 2
+    candidates = [[Candidate("boat", hits[0][0].passage, 4, 8, 1.0)]] * 2
+    questions = [Question("1", "Does the boat sail?"), Question("2", "what?")]
+    says = judge.features(questions, hits, candidates)[0][NAMES.index("sureness")] > 0  # type: ignore[index]
+    first, second = judge.judge(questions, hits, candidates)
+    assert (first == pytest.approx(1 / (1 + math.exp(-1.5)))) == says
+    assert second != pytest.approx(1 / (1 + math.exp(-1.5)))
+
+
 def test_a_library_answers_through_the_network(weights: Path, tmp_path: Path) -> None:
     chosen = ["rank.kind=reader", "read.kind=span", "judge.kind=calibrated", f"runtime.reader={weights}"]
     library = Library(tmp_path / "library", resolve(overrides=chosen))

@@ -38,6 +38,8 @@ class WeightsFolder(Protocol):
     """A folder of weights, as far as it is needed here."""
 
     @property
+    def folder(self) -> Path: ...
+    @property
     def tokenizer(self) -> Tokenizer: ...
 
     def file(self, name: str) -> Path: ...
@@ -61,6 +63,11 @@ class Matcher:
 
     def __init__(self, weights: WeightsFolder) -> None:
         self._weights = weights
+
+    @property
+    def folder(self) -> Path:
+        """Of the weights."""
+        return self._weights.folder
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """One score a text, in their order; 0 where the question or the text has no words."""

@@ -86,18 +86,19 @@ def test_manuals_become_a_library_a_collection_and_held_out_documents_are_asked_
     made = manual_libraries(manuals, 40, seed=1)
     assert made == manual_libraries(manuals, 40, seed=1)
     assert made != manual_libraries(manuals, 40, seed=2)
-    assert [library.name for library in made] == ["manuals-mail", "manuals-web"]
-    assert {library.kind for library in made} == {"manuals"}
+    assert [library.name for library in made] == ["manuals-mail", "manuals-web", "yes-no-mail", "yes-no-web"]
+    assert {library.kind for library in made} == {"manuals", "yes-no"}
     for library in made:
         assert "Option 1" in "".join(document.text for document in library.documents)
         assert {document.title for document in library.documents} == {"Manual", "Other"}
-        held_out = [n for n in range(200) if zlib.crc32(f"{library.name[8:]}/doc-{n}".encode()) % 5 == 0]
-        own = [question for question in library.questions if question.answers]
-        assert {int(question.text.split()[4]) for question in own} <= set(held_out)
+        collection = library.name.removeprefix(f"{library.kind}-")
+        held_out = [n for n in range(200) if zlib.crc32(f"{collection}/doc-{n}".encode()) % 5 == 0]
+        own = [question.text.rstrip("?") for question in library.questions if question.answers]
+        assert {int(word) for text in own for word in text.split() if word.isdigit()} <= set(held_out)
         texts = [question.text for question in library.questions]
-        assert not any(text.startswith("Does") for text in texts)
-        assert any(text.startswith("Why") for text in texts)
-        assert 15 <= len(texts) <= 20
+        assert {text.startswith("Does") for text in texts} == {library.kind == "yes-no"}
+        assert any(text.startswith("Why") for text in texts) == (library.kind == "manuals")
+        assert 11 <= len(texts) <= 20
 
 
 def test_an_unknown_kind_is_named(tmp_path: Path) -> None:

@@ -40,9 +40,7 @@ def material(tmp_path: Path) -> Path:
         at = passage.text.index(colour)
         for valid in (False, True):
             others = [made[(number + step) % 8] for step in (1, 2)]
-            collected.add(
-                "ten-passages", f"What {colour} is here?", passage, [(at, at + len(colour))], others, valid
-            )
+            collected.add("ten-passages", f"What {colour} is here?", passage, [(at, at + len(colour))], others, valid)
     path = tmp_path / "material.safetensors"
     collected.write(path, {"made": "here"})
     return path

@@ -384,7 +384,7 @@ def test_a_settings_file_is_checked(tmp_path: Path) -> None:
     )
     recipe = settings_of(DEFAULTS, tmp_path / "mine.toml")
     assert (recipe.task.groups, recipe.loop.epochs, recipe.loop.patience) == (("reading",), 2, 20)
-    assert (recipe.pipeline.read.kind, recipe.pipeline.retrieve.k) == ("drqa", 20)
+    assert (recipe.pipeline.read.kind, recipe.pipeline.retrieve.k) == ("drqa", 12)
     (tmp_path / "mine.toml").write_text("[task]\ntopk = 4\n")
     with pytest.raises(SettingsError, match=r"task.topk is not a setting; did you mean task.top_k\?"):
         settings_of(DEFAULTS, tmp_path / "mine.toml")

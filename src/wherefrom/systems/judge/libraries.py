@@ -370,7 +370,8 @@ class _ManualQuestion(msgspec.Struct):
 def manual_libraries(file: Path, count: int, seed: int) -> list[SmallLibrary]:
     """The libraries of a file of questions over manuals."""
     made = list(_manuals(file, count, random.Random(f"{seed} manuals")))
-    return [*made, *_manuals(file, count, random.Random(f"{seed} yes-no"), YES_NO)]
+    made += _manuals(file, count, random.Random(f"{seed} yes-no"), YES_NO)
+    return [library for library in made if any(question.answers for question in library.questions)]
 
 
 def _manuals(file: Path, count: int, draw: random.Random, kind: str = "manuals") -> Iterator[SmallLibrary]:
