@@ -251,7 +251,9 @@ def _lexical_judge(settings: Settings, _networks: _Networks) -> Judge:
 def _calibrated_judge(settings: Settings, networks: _Networks) -> Judge:
     from wherefrom.judge.calibrated import CalibratedJudge
 
-    return CalibratedJudge(networks.reader, settings.index.language)
+    english = settings.index.language == "english"
+    matcher = _matcher(settings.runtime.matcher) if english else None
+    return CalibratedJudge(networks.reader, settings.index.language, matcher)
 
 
 def _masque_judge(_settings: Settings, networks: _Networks) -> Judge:

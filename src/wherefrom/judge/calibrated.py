@@ -14,6 +14,7 @@ from typing import Any
 
 from wherefrom.errors import WherefromError
 from wherefrom.features.chance import FittedLine, probability
+from wherefrom.features.matching import Matcher
 from wherefrom.features.overlap import Stems
 from wherefrom.judge.signs import NAMES, features
 from wherefrom.runtime.reader import ReaderSession
@@ -39,8 +40,9 @@ class CalibratedJudge:
     question asks for yes or no and the network says which, the chance is that of the word, by a line of its own.
     """
 
-    def __init__(self, session: ReaderSession, language: str = "english") -> None:
+    def __init__(self, session: ReaderSession, language: str = "english", matcher: Matcher | None = None) -> None:
         self._session = session
+        self._matcher = matcher
         self._stems = Stems(language)
         self._fitted: _Fitted | None = None
 
@@ -58,7 +60,7 @@ class CalibratedJudge:
             [[hit.passage for hit in question_hits] for question_hits in hits],
         )
         return [
-            features(question.text, question_hits, read, answers, self._stems)
+            features(question.text, question_hits, read, answers, self._stems, self._matcher)
             for question, question_hits, read, answers in zip(questions, hits, readings, candidates, strict=True)
         ]
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from wherefrom.features.chance import probability
 from wherefrom.features.expected import expected, holds
+from wherefrom.features.matching import Matcher
 from wherefrom.features.overlap import Stems, coverage, rarity
 from wherefrom.features.polarity import asks_yes_no, pooled_truth
 from wherefrom.features.querytype import query_type
@@ -55,6 +56,8 @@ OF_ANSWER = (
     "description",
     "yes or no",
 )
+# How nearly the words of the answer's passage mean what the question's do; all 0 without a matcher.
+OF_MEANING = ("nearness", "near nearness", "nearness lead")
 # Of the word that the passages decide on, where a question asks for yes or no and the network says which; else all 0.
 OF_WORD = (
     "truth",
@@ -66,7 +69,7 @@ OF_WORD = (
     "leading rarest missing",
     "leading names missing",
 )
-NAMES = (*OF_READING, *OF_ANSWER, *OF_WORD)
+NAMES = (*OF_READING, *OF_ANSWER, *OF_WORD, *OF_MEANING)
 
 _BOUND = 12.0  # logits beyond this say no more
 _NOTHING = -6.0  # relevance of a passage that has nothing to do with the question
@@ -83,6 +86,7 @@ def features(
     readings: Sequence[PassageReading],
     candidates: Sequence[Candidate],
     stems: Stems,
+    matcher: Matcher | None = None,
 ) -> tuple[float, ...] | None:
     """What a judge can look at, in the order of NAMES; None where there is nothing to look at."""
     if not readings or not candidates:
@@ -95,6 +99,7 @@ def features(
         *_of_words(question, wanted, hits, held, candidates[0], stems),
         *_of_shape(question, wanted, candidates[0], stems),
         *_of_word(question, wanted, hits, held, readings),
+        *_of_meaning(question, hits, candidates[0], matcher),
     )
 
 
@@ -267,6 +272,23 @@ def _of_shape(question: str, wanted: Collection[str], best: Candidate, stems: St
         float(query_type(question) == "DESCRIPTION"),
         float(asks_yes_no(question)),
     )
+
+
+# Whether it is near in meaning.
+
+
+def _of_meaning(
+    question: str, hits: Sequence[Hit], best: Candidate, matcher: Matcher | None
+) -> tuple[float, float, float]:
+    """nearness: of the answer's passage. near nearness: of its headings and what stands around the answer. nearness
+    lead: over the nearest other passage, below 0 where that is nearer.
+    """
+    if matcher is None:
+        return 0.0, 0.0, 0.0
+    others = [hit.passage for hit in hits if hit.passage.id != best.passage.id]
+    around = f"{best.passage.title}\n{best.passage.section}\n{_around(best)}"
+    own, near, *rest = matcher.scores(question, [_whole(best.passage), around, *(_whole(each) for each in others)])
+    return own, near, own - max(rest, default=0.0)
 
 
 # Whether the word is right.

@@ -56,6 +56,9 @@ SIGNS = {
     "keywords": -1,
     "description": -1,
     "yes or no": -1,
+    "nearness": 1,
+    "near nearness": 1,
+    "nearness lead": 1,
 }
 FITTED = tuple(SIGNS)
 # Of the word, for questions of yes or no.

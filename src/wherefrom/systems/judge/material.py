@@ -20,6 +20,7 @@ from wherefrom.data.examples import whole
 from wherefrom.data.msmarco import NO_ANSWER
 from wherefrom.durable import write_text
 from wherefrom.evaluate.ten_passages import passage_of, rows_of
+from wherefrom.features import matching
 from wherefrom.judge import calibrated, signs
 from wherefrom.library import Library
 from wherefrom.metrics.answers import token_f1
@@ -37,7 +38,7 @@ from wherefrom.types import Hit, Passage, Question, Trace
 
 _TRUTH = signs.NAMES.index("truth")
 _BATCH = 8  # questions read together: a few seconds lost by an interruption
-_CODE = (session, ranker, span, calibrated, signs, libraries)  # what computes the features
+_CODE = (session, ranker, span, matching, calibrated, signs, libraries)  # what computes the features
 TEN = "ten passages"
 _ENOUGH = 0.6  # token F1 with a gold answer from which another wording of it counts as right
 _LONG = 8  # words of a gold answer that is a sentence, ...
