@@ -72,12 +72,12 @@ class TestAsk:
         assert "\x1b" not in done.stdout
 
     def test_a_yes_or_no_shows_what_it_rests_on(self, filled: Run) -> None:
-        done = filled("ask", "--min-chance", "0", "Is the garden small?")
+        done = filled("ask", "--min-chance", "0", "Do roses grow behind the shed?")
         lines = done.stdout.splitlines()
         assert lines[0] == "Yes"
         assert ", of Yes 0." in lines[1]
         assert "from The garden (garden.txt), characters" in done.stdout
-        assert "small»" in done.stdout
+        assert "shed" in done.stdout
 
     def test_prints_the_trace_as_json(self, filled: Run) -> None:
         trace = json.loads(filled("ask", "--json", "Who serviced the boiler?").stdout)

@@ -105,7 +105,7 @@ def test_every_second_question_is_a_sample(
 
 def test_a_run_knows_its_networks() -> None:
     lexical = resolve(None, ["rank.kind=none", "read.kind=sentence", "judge.kind=lexical", "write.kind=verbatim"])
-    assert set(weights_of(build(lexical, None))) == {"yes-no/polarity.json"}
+    assert set(weights_of(build(lexical, None))) == {"yes-no/polarity.json", "yes-no/truth.json"}
     quoting = resolve(None, ["write.kind=verbatim", "write.yes_no=false"])
     assert set(weights_of(build(quoting, None))) == {"reader/model.onnx", "reader/judge.json", "reader/settings.toml"}
     assert {"reader/model.onnx", "writer/step.onnx", "writer/words.npy"} <= set(weights_of(build(Settings(), None)))

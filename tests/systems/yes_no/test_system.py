@@ -116,8 +116,20 @@ def write_data(folder: Path) -> Path:
     return folder
 
 
+def write_boolq(folder: Path) -> Path:
+    """Two dozen questions that the shipped reader, which says yes and no itself, is listened to with."""
+    lines = [
+        {"question": f"is mill {n} open", "passage": f"Mill {n} is {'' if n % 2 else 'not '}open.", "label": n % 2}
+        for n in range(24)
+    ]
+    (folder / "boolq").mkdir()
+    packed = lzma.compress("".join(json.dumps(line) + "\n" for line in lines).encode(), preset=0)
+    (folder / "boolq" / "valid.jsonl.xz").write_bytes(packed)
+    return folder
+
+
 def test_it_is_fitted_on_what_the_shipped_reader_points_to(tmp_path: Path) -> None:
-    inputs, out = Inputs(data=write_data(tmp_path / "data")), tmp_path / "out"
+    inputs, out = Inputs(data=write_boolq(write_data(tmp_path / "data"))), tmp_path / "out"
     said: list[str] = []
 
     def make(settings: polarity.YesNoSettings = polarity.DEFAULTS) -> None:
