@@ -60,10 +60,22 @@ def _as_trained(settings: Settings) -> Settings:
 
 
 def _reranker_kind(settings: Settings) -> str:
-    """The re-ranker that "auto" means: votes add up probabilities, which only the span reader's scores are."""
+    """The re-ranker that "auto" means: votes add up probabilities, which only the span reader's scores are, and an
+    order is fitted for the answers of one reader in English.
+    """
     if settings.rerank.kind != "auto":
         return settings.rerank.kind
-    return "vote" if settings.read.kind == "span" else "none"
+    if settings.read.kind != "span":
+        return "none"
+    return "merits" if settings.index.language == "english" and _has_order(settings) else "vote"
+
+
+def _has_order(settings: Settings) -> bool:
+    """Whether an order was fitted for the reader in use: one of one's own may have none yet."""
+    from wherefrom.rerank.merits import ORDER
+    from wherefrom.runtime.weights import Weights
+
+    return (Weights.named(settings.runtime.reader).folder / ORDER).exists()
 
 
 def _matches(settings: Settings) -> bool:
@@ -225,6 +237,15 @@ def _vote_reranker(_settings: Settings) -> _Reranking:
     return VoteReranker(), ()
 
 
+def _merit_reranker(settings: Settings) -> _Reranking:
+    from wherefrom.rerank.merits import MeritReranker
+    from wherefrom.runtime.weights import Weights
+
+    matcher = _matcher(settings.runtime.matcher) if settings.index.language == "english" else None
+    weights = Weights.named(settings.runtime.reader)
+    return MeritReranker(weights, settings.index.language, matcher), ()
+
+
 def _rankqa_reranker(settings: Settings) -> _Reranking:
     from wherefrom.features.tags import Tagger
     from wherefrom.rerank.rankqa import RankQAReranker
@@ -320,6 +341,7 @@ _READERS: Mapping[str, Callable[[Settings, _Networks], Reader]] = {
 _RERANKERS: Mapping[str, Callable[[Settings], _Reranking]] = {
     "none": _no_reranker,
     "vote": _vote_reranker,
+    "merits": _merit_reranker,
     "rankqa": _rankqa_reranker,
 }
 _JUDGES: Mapping[str, Callable[[Settings, _Networks], Judge]] = {

@@ -119,7 +119,9 @@ class ReadSettings:
 class RerankSettings:
     """Putting the candidate answers into a better order."""
 
-    kind: Literal["auto", "none", "vote", "rankqa"] = "auto"  # same answers add up (auto: of read.kind=span); a network
+    kind: Literal["auto", "none", "vote", "merits", "rankqa"] = (
+        "auto"  # merits: what speaks for each (auto: of read.kind=span, English); vote: same answers add up; a network
+    )
     candidates: int = 40  # rankqa: read in place of read.candidates; the source has 40
     newest: bool = True  # of versions of one text the newest is believed, and what other sources say is told
     weights: str = "rankqa"  # of the re-ranker: a shipped name, or a folder; they belong to one reader

@@ -8,7 +8,6 @@ that there is an answer at all; `judge.json` names those that it uses.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from wherefrom.features.chance import probability
 from wherefrom.features.expected import expected, holds
 from wherefrom.features.matching import Matcher
+from wherefrom.features.merits import BOUND, NAME, NUMBER, around, bounded, log_sum, share_missing
 from wherefrom.features.overlap import Stems, coverage, rarity
 from wherefrom.features.polarity import asks_yes_no, pooled_truth
 from wherefrom.features.querytype import query_type
@@ -71,13 +71,9 @@ OF_WORD = (
 )
 NAMES = (*OF_READING, *OF_ANSWER, *OF_WORD, *OF_MEANING)
 
-_BOUND = 12.0  # logits beyond this say no more
 _NOTHING = -6.0  # relevance of a passage that has nothing to do with the question
 _CANDIDATES = 10  # that it was fitted on
 _PASSAGES = 5  # that decide between yes and no
-_NEAR = 150  # characters around the answer in which the question's words are looked for: about two sentences
-_NAME = re.compile(r"\b(?:[A-Z][\w.-]*[\w]|\w*\d[\w.-]*|[\w-]*[_/.-]\w[\w.-]*)|[\"“‘'`]([^\"”’'`]{2,40})[\"”’'`]")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def features(
@@ -129,7 +125,7 @@ def _of_reading(
     best = candidates[0]
     answer = best.text.casefold()
     alike = [c.features.get("span", c.score) for c in candidates if c.text.casefold() == answer]
-    next_best = next((c.score for c in candidates if c.text.casefold() != answer), best.score - _BOUND)
+    next_best = next((c.score for c in candidates if c.text.casefold() != answer), best.score - BOUND)
     first, top = max(zip(hits, readings, strict=True), key=lambda pair: pair[1].relevance)
     others = [
         reading.relevance
@@ -137,12 +133,12 @@ def _of_reading(
         if answer not in hit.passage.text.casefold()
     ]
     return (
-        _bounded(top.relevance),
-        min(max(_NOTHING, *others), _BOUND) if others else _NOTHING,
-        max(_log_sum(alike), -_BOUND),
-        min(best.score - next_best, _BOUND),
+        bounded(top.relevance),
+        min(max(_NOTHING, *others), BOUND) if others else _NOTHING,
+        max(log_sum(alike), -BOUND),
+        min(best.score - next_best, BOUND),
         float(answer in first.passage.text.casefold()),
-        coverage(wanted, frozenset(stems(f"{best.passage.title}\n{_around(best)}"))),
+        coverage(wanted, frozenset(stems(f"{best.passage.title}\n{around(best)}"))),
     )
 
 
@@ -168,21 +164,21 @@ def _of_reader(
     form = normalized(best.text) or best.text
     scores = [candidate.features.get("read", candidate.score) for candidate in candidates]
     forms = [normalized(candidate.text) or candidate.text for candidate in candidates]
-    total = _log_sum(scores)
-    same = _log_sum([score for score, other in zip(scores, forms, strict=True) if other == form])
+    total = log_sum(scores)
+    same = log_sum([score for score, other in zip(scores, forms, strict=True) if other == form])
     kin = [_are_kin(form, other) for other in forms]
-    alike = _log_sum([score for score, is_kin in zip(scores, kin, strict=True) if is_kin])
+    alike = log_sum([score for score, is_kin in zip(scores, kin, strict=True) if is_kin])
     rivals = [score for score, is_kin in zip(scores, kin, strict=True) if not is_kin]
     places = {candidate.passage.id for candidate, other in zip(candidates, forms, strict=True) if other == form}
     return (
-        _bounded(reading.relevance),
-        min(max(each.relevance for each in readings) - reading.relevance, _BOUND),
-        _bounded((start + end) / 2 - reading.no_answer),
-        _bounded(max(nulls, default=-_BOUND)),
-        max(own, -_BOUND),
-        max(same - total, -_BOUND),
-        max(alike - total, -_BOUND),
-        _bounded(same - max(rivals)) if rivals else _BOUND,
+        bounded(reading.relevance),
+        min(max(each.relevance for each in readings) - reading.relevance, BOUND),
+        bounded((start + end) / 2 - reading.no_answer),
+        bounded(max(nulls, default=-BOUND)),
+        max(own, -BOUND),
+        max(same - total, -BOUND),
+        max(alike - total, -BOUND),
+        bounded(same - max(rivals)) if rivals else BOUND,
         float(len(places) > 1),
     )
 
@@ -198,7 +194,7 @@ def _logits(answer: Candidate, reading: PassageReading) -> tuple[float, float]:
     """The best start and the best end inside the answer: words were made whole, so that its own ends may be dull."""
     inside = (reading.spans[:, 0] < answer.end) & (reading.spans[:, 1] > answer.start)
     if not inside.any():
-        return -_BOUND, -_BOUND
+        return -BOUND, -BOUND
     return float(reading.start[inside].max()), float(reading.end[inside].max())
 
 
@@ -224,24 +220,20 @@ def _of_words(
     """
     whole = _whole(best.passage)
     own = frozenset(stems(whole))
-    near = frozenset(stems(f"{best.passage.title}\n{best.passage.section}\n{_around(best)}"))
+    near = frozenset(stems(f"{best.passage.title}\n{best.passage.section}\n{around(best)}"))
     rarest = math.log((len(hits) + 1) / 0.5)
     missing = max((weight for stem, weight in wanted.items() if stem not in own), default=0.0)
     small = whole.casefold()
-    names = [match[1] or match[0] for match in _NAME.finditer(question) if match.start() > 0]
+    names = [match[1] or match[0] for match in NAME.finditer(question) if match.start() > 0]
     return (
         coverage(wanted, near),
         coverage(wanted, own),
         coverage(wanted, frozenset().union(*held)),
         missing / rarest,
-        _share_missing([name for name in names if name.casefold() not in FUNCTION_WORDS], small),
-        _share_missing(_NUMBER.findall(question), small),
+        share_missing([name for name in names if name.casefold() not in FUNCTION_WORDS], small),
+        share_missing(NUMBER.findall(question), small),
         _retrieved(best.passage, hits),
     )
-
-
-def _share_missing(names: Sequence[str], text: str) -> float:
-    return sum(name.casefold() not in text for name in names) / len(names) if names else 0.0
 
 
 def _retrieved(passage: Passage, hits: Sequence[Hit]) -> float:
@@ -286,8 +278,8 @@ def _of_meaning(
     if matcher is None:
         return 0.0, 0.0, 0.0
     others = [hit.passage for hit in hits if hit.passage.id != best.passage.id]
-    around = f"{best.passage.title}\n{best.passage.section}\n{_around(best)}"
-    own, near, *rest = matcher.scores(question, [_whole(best.passage), around, *(_whole(each) for each in others)])
+    beside = f"{best.passage.title}\n{best.passage.section}\n{around(best)}"
+    own, near, *rest = matcher.scores(question, [_whole(best.passage), beside, *(_whole(each) for each in others)])
     return own, near, own - max(rest, default=0.0)
 
 
@@ -315,16 +307,16 @@ def _of_word(
     leading = max(agreeing, key=lambda place: relevances[place])
     shares = [math.exp(relevance - max(relevances)) for relevance in relevances]
     rarest = math.log((len(hits) + 1) / 0.5)
-    names = [match[1] or match[0] for match in _NAME.finditer(question) if match.start() > 0]
+    names = [match[1] or match[0] for match in NAME.finditer(question) if match.start() > 0]
     return (
-        _bounded(truth),
-        abs(_bounded(truth)),
-        abs(_bounded(truth)) * probability(relevances[leading]),
+        bounded(truth),
+        abs(bounded(truth)),
+        abs(bounded(truth)) * probability(relevances[leading]),
         sum(shares[place] for place in agreeing) / sum(shares),
-        _bounded(relevances[leading]),
+        bounded(relevances[leading]),
         coverage(wanted, frozenset(held[leading])),
         max((weight for stem, weight in wanted.items() if stem not in held[leading]), default=0.0) / rarest,
-        _share_missing(
+        share_missing(
             [n for n in names if n.casefold() not in FUNCTION_WORDS], _whole(hits[leading].passage).casefold()
         ),
     )
@@ -340,19 +332,6 @@ _ASKING = frozenset(
 
 def _whole(passage: Passage) -> str:
     return f"{passage.title}\n{passage.section}\n{passage.text}"
-
-
-def _around(best: Candidate) -> str:
-    return best.passage.text[max(best.start - _NEAR, 0) : best.end + _NEAR]
-
-
-def _bounded(value: float) -> float:
-    return max(-_BOUND, min(_BOUND, value))
-
-
-def _log_sum(values: Sequence[float]) -> float:
-    most = max(values)
-    return most + math.log(sum(math.exp(value - most) for value in values))
 
 
 def _log_sum_exp(values: NDArray[numpy.float32], one_more: float) -> float:

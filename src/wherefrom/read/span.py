@@ -29,6 +29,8 @@ class SpanReader:
     """The best spans of the passages: log P(start) + log P(end), and a share of the passage's log relevance.
 
     With `brevity` shorter spans are preferred, as much as the weights say. The feature `span` is without that.
+    `null margin` tells how much likelier the span is than that its passage has no answer, `own passage` how likely it
+    is among all that the passage says.
     """
 
     def __init__(
@@ -63,13 +65,19 @@ class SpanReader:
         for (hit, reading), relevance in zip(filled, relevances, strict=True):
             paragraph = paragraphs(hit.passage.text, reading.spans)
             spans = best_spans(reading.start, reading.end, self._max_tokens, each, paragraph, brevity)
+            of_passage = log_sum_exp(numpy.append(reading.start, reading.no_answer)) + log_sum_exp(
+                numpy.append(reading.end, reading.no_answer)
+            )
             for first, last, preferred in spans:
                 start, end = whole_words(hit.passage.text, int(reading.spans[first, 0]), int(reading.spans[last, 1]))
-                span = float(reading.start[first] + reading.end[last]) - all_starts - all_ends
+                both = float(reading.start[first] + reading.end[last])
+                span = both - all_starts - all_ends
                 score = preferred - all_starts - all_ends + self._relevance * float(relevance)
                 features = {
                     **hit.features,
                     "span": span,
+                    "null margin": both / 2 - reading.no_answer,
+                    "own passage": both - of_passage,
                     "tokens": float(last - first + 1),
                     "relevance": reading.relevance,
                     "read": score,

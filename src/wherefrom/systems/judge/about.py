@@ -25,9 +25,10 @@ class Inputs:
 
 ABOUT = About(
     name="judge",
-    summary="Fit the chance that a reader's answer is right, and write it beside the reader's network.",
+    summary="Fit the order of a reader's answers and the chance that the first is right, and write both beside the "
+    "reader's network.\n\nThe order (compared, order) needs --manuals.",
     inputs=Inputs,
-    stages=("ten-passages", "readings", "libraries", "judge"),
+    stages=("ten-passages", "compared", "order", "readings", "libraries", "judge"),
     use="judge.json lies beside the network now; `min_chance` in it says which judge.min_chance keeps which precision",
     needs=("numpy", "tokenizers", "onnxruntime"),
 )

@@ -42,6 +42,7 @@ from wherefrom.features.polarity import asks_yes_no
 from wherefrom.ingest.formats import Record, read
 from wherefrom.types import Document
 
+MANUALS = "manuals"
 YES_NO = "yes-no"  # the kind of questions over manuals that ask for yes or no
 LEFT_OUT = 0.2  # of the questions: their paragraphs are not in the library
 STRANGE = 0.12  # of the questions: about something else altogether
@@ -374,7 +375,7 @@ def manual_libraries(file: Path, count: int, seed: int) -> list[SmallLibrary]:
     return [library for library in made if any(question.answers for question in library.questions)]
 
 
-def _manuals(file: Path, count: int, draw: random.Random, kind: str = "manuals") -> Iterator[SmallLibrary]:
+def _manuals(file: Path, count: int, draw: random.Random, kind: str = MANUALS) -> Iterator[SmallLibrary]:
     """A library a collection; passages come under their section's heading, as in the documents they are from.
 
     Only a fifth of the documents is asked about: the reader's material holds those out, by the same rule. Questions for

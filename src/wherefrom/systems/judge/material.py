@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,7 +20,8 @@ from wherefrom.data.examples import whole
 from wherefrom.data.msmarco import NO_ANSWER
 from wherefrom.durable import write_text
 from wherefrom.evaluate.ten_passages import passage_of, rows_of
-from wherefrom.features import matching
+from wherefrom.features import matching, merits
+from wherefrom.features.overlap import Stems
 from wherefrom.judge import calibrated, signs
 from wherefrom.library import Library
 from wherefrom.metrics.answers import token_f1
@@ -28,17 +29,19 @@ from wherefrom.origin import file_hash
 from wherefrom.pipeline import Pipeline
 from wherefrom.rank import reader as ranker
 from wherefrom.read import span
+from wherefrom.rerank.merits import ORDER
 from wherefrom.runtime import reader as session
 from wherefrom.runtime.weights import Weights
 from wherefrom.systems.judge import libraries
 from wherefrom.systems.judge.libraries import YES_NO, SmallLibrary
+from wherefrom.systems.judge.order import ComparedQuestion
 from wherefrom.text import normalized
 from wherefrom.train.errors import TrainingError
 from wherefrom.types import Hit, Passage, Question, Trace
 
 _TRUTH = signs.NAMES.index("truth")
 _BATCH = 8  # questions read together: a few seconds lost by an interruption
-_CODE = (session, ranker, span, matching, calibrated, signs, libraries)  # what computes the features
+_CODE = (session, ranker, span, matching, merits, calibrated, signs, libraries)  # what computes the features
 TEN = "ten passages"
 _ENOUGH = 0.6  # token F1 with a gold answer from which another wording of it counts as right
 _LONG = 8  # words of a gold answer that is a sentence, ...
@@ -84,9 +87,9 @@ class TenPassageQuestion:
     answers: tuple[str, ...]
 
 
-def neural(weights: Path, threads: int) -> Settings:
+def neural(weights: Path, threads: int, *more: str) -> Settings:
     """The settings of a pipeline in which the network ranks, reads and judges; all others are the defaults."""
-    chosen = ["rank.kind=reader", "read.kind=span", "judge.kind=calibrated", f"runtime.threads={threads}"]
+    chosen = ["rank.kind=reader", "read.kind=span", "judge.kind=calibrated", f"runtime.threads={threads}", *more]
     return resolve(overrides=[*chosen, f"runtime.reader={weights.resolve()}"])
 
 
@@ -163,6 +166,12 @@ def model_hashes(weights: Path) -> dict[str, str]:
     return {name: file_hash(Weights(weights).file(name)) for name in _MODEL}
 
 
+def order_hash(weights: Path) -> str | None:
+    """What the order of its answers depends on beside; None where it has none."""
+    file = weights / ORDER
+    return file_hash(file) if file.exists() else None
+
+
 def is_right(text: str, answers: Sequence[str]) -> bool:
     """Whether it holds a gold answer as whole words, or says it in nearly the same ones (SQuAD's normal form).
 
@@ -211,14 +220,55 @@ def collect_libraries(
     report: Callable[[int, int], None] = lambda *_: None,
 ) -> None:
     """Make every library that is not in the file yet and ask its questions; whole libraries are kept."""
-    known = _read_before(file)
+    _collect(made, file, neural(weights, threads), set(_read_before(file)), _judged, report)
+
+
+def collect_compared(
+    made: Sequence[SmallLibrary],
+    file: Path,
+    weights: Path,
+    threads: int,
+    report: Callable[[int, int], None] = lambda *_: None,
+) -> None:
+    """The same for the merits of the different answers to each question, as the reader puts them."""
+    settings = neural(weights, threads, "rerank.kind=none")
+    stems, matcher = Stems(settings.index.language), matching.Matcher(Weights.named(settings.runtime.matcher))
+
+    def compare(
+        pipeline: Pipeline, batch: Sequence[AnyQuestion], traces: Sequence[Trace], kind: str
+    ) -> Iterator[ComparedQuestion]:
+        for each, trace in zip(batch, pipeline.read_many(pipeline.rank_many(traces)), strict=True):
+            texts = [candidate.text for candidate in merits.different(trace.candidates)]
+            yield ComparedQuestion(
+                each.id,
+                each.article,
+                kind,
+                bool(each.answers),
+                tuple(merits.merits(each.text, trace.candidates, stems, matcher)) if texts else (),
+                tuple(bool(each.answers) and is_right(text, each.answers) for text in texts),
+                tuple(token_f1(text, each.answers, "1.1") if each.answers else 0.0 for text in texts),
+            )
+
+    _collect(made, file, settings, {row.id for row in compared_before(file)}, compare, report)
+
+
+_Look = Callable[[Pipeline, Sequence[AnyQuestion], Sequence[Trace], str], Iterator[JudgedQuestion | ComparedQuestion]]
+
+
+def _collect(
+    made: Sequence[SmallLibrary],
+    file: Path,
+    settings: Settings,
+    known: Collection[str],
+    look: _Look,
+    report: Callable[[int, int], None],
+) -> None:
     missing = [library for library in made if not all(question.id in known for question in library.questions)]
     total = sum(len(library.questions) for library in made)
     done = total - sum(len(library.questions) for library in missing)
     report(done, total)
     if not missing:
         return
-    settings = neural(weights, threads)
     pipeline = build(settings, None)
     with file.open("a", encoding="utf-8") as lines:
         for each in missing:
@@ -228,11 +278,26 @@ def collect_libraries(
                 for begin in range(0, len(each.questions), _BATCH):
                     batch = each.questions[begin : begin + _BATCH]
                     traces = searching.find_many([Question(question.id, question.text) for question in batch])
-                    for judged in _judged(searching, batch, traces, each.kind):
-                        lines.write(json.dumps(asdict(judged)) + "\n")
+                    for row in look(searching, batch, traces, each.kind):
+                        lines.write(json.dumps(asdict(row)) + "\n")
                     done += len(batch)
                     report(done, total)
                 lines.flush()
+
+
+def compared_before(file: Path) -> list[ComparedQuestion]:
+    """What an earlier run has compared; a question that stands there twice counts once."""
+    rows = {}
+    for place, row in _lines(file):
+        try:
+            merits_of = tuple(tuple(map(float, each)) for each in row.pop("merits"))
+            compared = ComparedQuestion(
+                **{**row, "merits": merits_of, "right": tuple(row["right"]), "f1": tuple(row["f1"])}
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise TrainingError(f"{file}, line {place}, is damaged ({error}); delete the file") from error
+        rows[compared.id] = compared
+    return list(rows.values())
 
 
 def kept_libraries(file: Path, made: Sequence[SmallLibrary]) -> list[JudgedQuestion]:
@@ -246,19 +311,28 @@ def kept_libraries(file: Path, made: Sequence[SmallLibrary]) -> list[JudgedQuest
 
 def _read_before(file: Path) -> dict[str, JudgedQuestion]:
     """What an earlier run has read; a line that was cut off in the middle is dropped."""
-    if not file.exists():
-        return {}
-    text = file.read_text(encoding="utf-8")
-    whole_lines = text[: text.rfind("\n") + 1]
-    if whole_lines != text:
-        write_text(file, whole_lines)
     known = {}
-    for number, line in enumerate(whole_lines.splitlines(), start=1):
+    for number, row in _lines(file):
         try:
-            row: dict[str, Any] = json.loads(line)
             features = row.pop("features")
             judged = JudgedQuestion(**row, features=None if features is None else tuple(features))
         except (ValueError, KeyError, TypeError) as error:
             raise TrainingError(f"{file}, line {number}, is damaged ({error}); delete the file") from error
         known[judged.id] = judged
     return known
+
+
+def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The whole lines of a file that may not be there, with their numbers; a torn one at its end is cut off."""
+    if not file.exists():
+        return
+    text = file.read_text(encoding="utf-8")
+    whole_lines = text[: text.rfind("\n") + 1]
+    if whole_lines != text:
+        write_text(file, whole_lines)
+    for number, line in enumerate(whole_lines.splitlines(), start=1):
+        try:
+            row: dict[str, Any] = json.loads(line)
+        except ValueError as error:
+            raise TrainingError(f"{file}, line {number}, is damaged ({error}); delete the file") from error
+        yield number, row
