@@ -12,7 +12,7 @@ from wherefrom import Library
 from wherefrom.build import build
 from wherefrom.config import Settings, resolve
 from wherefrom.origin import file_hash
-from wherefrom.rerank.vote import VoteReranker
+from wherefrom.rerank.merits import MeritReranker
 from wherefrom.runtime.weights import SHIPPED, Weights
 from wherefrom.types import Document, Hit, Passage, Question
 
@@ -43,7 +43,7 @@ def test_it_was_trained_on_candidates_of_a_reader_before_the_shipped_one() -> No
 
 
 def test_it_is_off_unless_asked_for() -> None:
-    assert build(Settings(), None).reranker.__class__ is VoteReranker  # same answers add up, without a model
+    assert build(Settings(), None).reranker.__class__ is MeritReranker  # a line fitted for the reader
 
 
 @pytest.mark.parametrize("kind", ["sentence", "drqa"])

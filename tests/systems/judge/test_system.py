@@ -23,8 +23,11 @@ from systems.making import Listening, TinyReader
 from wherefrom import Library
 from wherefrom.config import resolve
 from wherefrom.errors import SettingsError, WherefromError
+from wherefrom.features.merits import NAMES as MERITS
 from wherefrom.judge.calibrated import CalibratedJudge
 from wherefrom.judge.signs import NAMES, OF_READING
+from wherefrom.origin import file_hash
+from wherefrom.rerank.merits import ORDER
 from wherefrom.runtime.reader import ReaderSession
 from wherefrom.runtime.weights import SHIPPED, Weights
 from wherefrom.systems.contract import settings_of
@@ -228,7 +231,8 @@ def test_an_interrupted_fit_goes_on_and_run_time_reads_its_judge(inputs: Inputs,
     reading = CalibratedJudge(ReaderSession(Weights(inputs.weights), threads=1))
     assert 0.0 <= reading._chance(tuple(json.loads(first.splitlines()[0])["features"])) <= 1.0
 
-    assert make(inputs, out) == [f"{stage}: already made" for stage in ABOUT.stages]
+    made = [stage for stage in ABOUT.stages if stage not in ("compared", "order")]  # those need manuals
+    assert make(inputs, out) == [f"{stage}: already made" for stage in made]
     judged.unlink()
     assert make(inputs, out)[-1] == "judge: made judge.json"
     assert read_json(judged) == judge
@@ -291,21 +295,49 @@ def test_questions_over_manuals_are_one_more_kind(inputs: Inputs, tmp_path: Path
         for n in range(12)
     ]
     manuals.write_text("".join(json.dumps(each) + "\n" for each in lines))
-    said = make(replace(inputs, manuals=manuals), tmp_path / "out")
+    unordered = replace(SETTINGS, compared=0)
+    said = make(replace(inputs, manuals=manuals), tmp_path / "out", settings=unordered)
     assert "libraries: made libraries" in said
     judge = read_json(inputs.weights / "judge.json")
     assert judge["fitted"]["kinds"]["manuals"] == judge["left out"]["manuals"]["questions"] == 12
     assert judge["says"] == "the chance that the answer is right"
     assert len(list((tmp_path / "out" / "libraries").iterdir())) == 1
     manuals.write_text("".join(json.dumps(each) + "\n" for each in lines[:9]))
-    make(replace(inputs, manuals=manuals), tmp_path / "out")
+    make(replace(inputs, manuals=manuals), tmp_path / "out", settings=unordered)
     assert read_json(inputs.weights / "judge.json")["fitted"]["kinds"]["manuals"] == 9
+
+
+def test_an_order_is_fitted_before_the_judge_that_goes_by_it(inputs: Inputs, tmp_path: Path) -> None:
+    manuals = tmp_path / "manuals.jsonl"
+    lines = []
+    for n in range(60):  # a fifth of the documents is asked about, and there have to be several
+        passage = f"{n + 10} 7 7 7"  # of so few words many spans are right
+        line = {"collection": "c", "document": f"d-{n}", "title": "Boats", "passage": passage, "kind": "fact"}
+        lines.append(line | {"question": f"Which number has boat {n}?", "answer": "7"})
+    manuals.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    given, out = replace(inputs, manuals=manuals), tmp_path / "out"
+    said = make(given, out)
+    assert said.index("order: made order.json") < said.index("readings: made readings")
+    order = read_json(inputs.weights / ORDER)
+    assert list(order["terms"]) == list(MERITS)
+    assert any(line.startswith("order: manuals, left out, ") for line in said)
+    assert read_json(inputs.weights / "judge.json")["made_of"]["order"] == file_hash(inputs.weights / ORDER)
+    assert "order: already made" in make(given, out)
+    (file,) = (out / "compared").iterdir()
+    file.write_text(file.read_text() + '{"id": "torn')
+    (inputs.weights / ORDER).unlink()
+    make(given, out, "order")
+    assert read_json(inputs.weights / ORDER)["terms"] == order["terms"]
+    file.write_text('{"id": 1}\n')
+    (inputs.weights / ORDER).unlink()
+    with pytest.raises(TrainingError, match="line 1, is damaged"):
+        make(given, out, "order")
 
 
 def test_too_few_questions_are_refused(inputs: Inputs, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="take more questions"):
         make(inputs, tmp_path / "out", settings=replace(SETTINGS, questions=1))
-    with pytest.raises(SettingsError, match="questions must be 0 or above"):
+    with pytest.raises(SettingsError, match="questions and compared must be 0 or above"):
         settings_of(system.DEFAULTS, None, ["questions=-1"])
 
 
