@@ -14,8 +14,8 @@ from wherefrom.errors import WherefromError
 from wherefrom.lab import REMEDY, lab_places
 
 if TYPE_CHECKING:
-    import onnxruntime
     from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
 CPU_LISTING = Path("/proc/cpuinfo")  # on Linux
@@ -78,19 +78,20 @@ class Weights:
             raise self._broken(name, error) from error
         return unbounded(tokenizer)
 
-    def session(self, threads: int, name: str = "model.onnx") -> onnxruntime.InferenceSession:
+    def session(self, threads: int, name: str = "model.onnx") -> InferenceSession:
         """An ONNX session. Its threads sleep while they wait: spinning ones stall everything else under load."""
         file = self.file(name)
-        import onnxruntime
+        from wherefrom.runtime.onnx import onnxruntime
 
-        options = onnxruntime.SessionOptions()
+        library = onnxruntime()
+        options = library.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.x64quantprecision", "0" if sums_eight_bits_exactly() else "1")
         try:
-            return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+            return library.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's own errors share no base class
             raise self._broken(name, error) from error
 
