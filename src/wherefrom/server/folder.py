@@ -1,6 +1,7 @@
 """The folder `server/` of a library: what serving it keeps there, apart from the documents.
 
     server/state.sqlite    keys and jobs
+    server/guarded         there while the library has keys: without it, a lost state.sqlite would open the library
     server/rates.sqlite    when each key may ask again
     server/uploads/<job>/  files that were taken and are not yet in the library
     server/jobs.lock       held by the process that works on the jobs
@@ -10,23 +11,25 @@ Apart, because questions look whether `documents.sqlite` has changed, and a job 
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from wherefrom.errors import LibraryError, LibraryMissing
+from filelock import FileLock
+
+from wherefrom.durable import force_names, write_whole
+from wherefrom.errors import LibraryDamaged, LibraryError, LibraryMissing
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS key (
+CREATE TABLE key (
     name TEXT PRIMARY KEY,
     hash BLOB NOT NULL,
     scope TEXT NOT NULL,
     per_minute INTEGER,
     made TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS job (
+CREATE TABLE job (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     kind TEXT NOT NULL,
@@ -42,7 +45,7 @@ CREATE TABLE IF NOT EXISTS job (
     created TEXT NOT NULL,
     changed TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS job_state ON job (state, number);
+CREATE INDEX job_state ON job (state, number);
 """
 
 
@@ -54,35 +57,85 @@ class ServerFolder:
         self.path = library / "server"
 
     def exists(self) -> bool:
-        return (self.path / "state.sqlite").exists()
+        return self._tables.exists() or self._mark.exists()
 
     def make(self) -> None:
-        """Lay the folder and its tables, unless they are there."""
+        """Lay the folder and its tables, unless they are there; raise LibraryDamaged where they cannot be read.
+
+        The tables come into being whole: a file without them is never one that was just being made, but one that has
+        lost its keys, and taking it for new would open the library to everybody.
+        """
         if not (self._library / "documents.sqlite").exists():
             raise LibraryMissing(f"there is no library at {self._library}; `wherefrom ingest FOLDER` makes one")
         try:
             self.path.mkdir(mode=0o700, exist_ok=True)
             self.uploads.mkdir(mode=0o700, exist_ok=True)
-            if not self.exists():
-                os.close(os.open(self.path / "state.sqlite", os.O_CREAT | os.O_RDWR, 0o600))
-        except OSError as error:
-            raise LibraryError(f"{self.path} cannot be made: {error.strerror or error}") from error
+            with FileLock(self.path / "make.lock"):
+                if not self._tables.exists():
+                    write_whole(self._tables, _lay)
+                    self._tables.chmod(0o600)
+        except (OSError, sqlite3.Error) as error:
+            raise LibraryError(f"{self.path} cannot be made: {getattr(error, 'strerror', None) or error}") from error
         with self.opened() as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_TABLES)
+            found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if missing := {"key", "job"} - found:
+                raise self._damaged(f"it lacks the table {' and '.join(sorted(missing))}")
+            verdicts = [verdict for (verdict,) in connection.execute("PRAGMA quick_check(1)")]
+            if verdicts != ["ok"]:
+                raise self._damaged(verdicts[0])
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the library has keys, whatever has become of the file that holds them."""
+        return self._mark.exists()
+
+    def lost_keys(self) -> LibraryDamaged:
+        """The error of a library that had keys and has none any more, though nobody removed them."""
+        return self._damaged("the library had keys, and they are gone")
+
+    def guard(self, guarded: bool) -> None:
+        """Note that the library has keys, before its first one is kept; or that the last one was removed."""
+        try:
+            if guarded:
+                self._mark.touch(mode=0o600)
+            else:
+                self._mark.unlink(missing_ok=True)
+            force_names(self.path)
+        except OSError as error:
+            raise LibraryError(f"{self._mark} cannot be written: {error.strerror or error}") from error
 
     @property
     def uploads(self) -> Path:
         return self.path / "uploads"
 
+    @property
+    def _tables(self) -> Path:
+        return self.path / "state.sqlite"
+
+    @property
+    def _mark(self) -> Path:
+        return self.path / "guarded"
+
     def connection(self) -> sqlite3.Connection:
-        """A connection to keep, for one thread; what it commits is safe from a power cut."""
+        """A connection to keep, for one thread; what it commits is safe from a power cut.
+
+        It never makes the file: one that has vanished is an error, not a library without keys.
+        """
         try:
-            connection = sqlite3.connect(self.path / "state.sqlite", timeout=30, isolation_level=None)
+            connection = sqlite3.connect(
+                f"{self._tables.absolute().as_uri()}?mode=rw", uri=True, timeout=30, isolation_level=None
+            )
             connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:
-            raise LibraryError(f"{self.path / 'state.sqlite'} cannot be used: {error}") from error
+            raise self.unusable(error) from error
         return connection
+
+    def file_number(self) -> int:
+        """What tells the file from another that was put in its place."""
+        try:
+            return self._tables.stat().st_ino
+        except OSError as error:
+            raise LibraryError(f"{self._tables} cannot be used: {error.strerror or error}") from error
 
     @contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
@@ -91,6 +144,30 @@ class ServerFolder:
         try:
             yield connection
         except sqlite3.Error as error:
-            raise LibraryError(f"{self.path / 'state.sqlite'} cannot be used: {error}") from error
+            raise self.unusable(error) from error
         finally:
             connection.close()
+
+    def unusable(self, error: sqlite3.Error) -> LibraryError:
+        """What an error of the tables means, in words."""
+        if getattr(error, "sqlite_errorname", "") in ("SQLITE_CORRUPT", "SQLITE_NOTADB") or "no such table" in str(
+            error
+        ):
+            return self._damaged(str(error))
+        return LibraryError(f"{self._tables} cannot be used: {error}")
+
+    def _damaged(self, why: str) -> LibraryDamaged:
+        return LibraryDamaged(
+            f"{self._tables}, which holds the keys of the library, is damaged ({why}). Nobody is let in until it is "
+            "whole: put it back from a copy, or move it away and make the keys anew with `wherefrom keys add NAME`. "
+            f"If the library is to be without keys, remove {self._mark} too"
+        )
+
+
+def _lay(path: Path) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(_TABLES)
+    finally:
+        connection.close()

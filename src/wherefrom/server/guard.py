@@ -134,7 +134,7 @@ class Guard:
 
     def _check_origin(self, headers: Headers, is_open: bool) -> None:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-        foreign = origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+        foreign = origin is not None and _place(origin) != headers.get("host", "").lower()
         if foreign or (site not in ("same-origin", "none") and not is_open):
             raise HTTPProblem(403, "foreign-page", "a page of another site may not use this server; open its own page")
 
@@ -187,6 +187,14 @@ def _too_large(limit: int) -> HTTPProblem:
     return HTTPProblem(
         413, "too-large", f"a request may hold {limit / 1e6:g} MB; send less at once, or raise server.upload_megabytes"
     )
+
+
+def _place(origin: str) -> str | None:
+    """The host and port of an origin; None where it is none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _without_port(host: str) -> str:

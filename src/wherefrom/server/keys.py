@@ -41,7 +41,7 @@ class Keys:
     def __init__(self, folder: ServerFolder) -> None:
         self._folder = folder
         self._connection: sqlite3.Connection | None = None
-        self._version = -1
+        self._version = self._file = -1
         self._known: list[tuple[bytes, Key]] = []
 
     def add(self, name: str, scope: Scope, per_minute: int | None = None) -> str:
@@ -52,6 +52,7 @@ class Keys:
             raise SettingsError(f"a key may ask at least once a minute, not {per_minute} times")
         secret = _PREFIX + secrets.token_urlsafe(32)
         self._folder.make()
+        self._folder.guard(True)
         with self._folder.opened() as connection:
             try:
                 connection.execute(
@@ -70,6 +71,8 @@ class Keys:
             return []
         with self._folder.opened() as connection:
             rows = connection.execute("SELECT name, scope, per_minute, made FROM key ORDER BY name").fetchall()
+        if not rows and self._folder.guarded:
+            raise self._folder.lost_keys()
         return [Key(*row) for row in rows]
 
     def remove(self, name: str) -> None:
@@ -77,8 +80,16 @@ class Keys:
         if self._folder.exists():
             with self._folder.opened() as connection:
                 gone = connection.execute("DELETE FROM key WHERE name = ?", (name,)).rowcount
+                (left,) = connection.execute("SELECT count(*) FROM key").fetchone()
+            if gone and not left:
+                self._folder.guard(False)
         if not gone:
             raise NotFound(f"there is no key '{name}'; `wherefrom keys list` shows what there is")
+
+    def check(self) -> None:
+        """Before serving: that the keys can be read, and are noted to be there."""
+        if self.all():
+            self._folder.guard(True)
 
     # For the server, always from the same thread.
 
@@ -101,14 +112,23 @@ class Keys:
             self._connection = None
 
     def _fresh(self) -> list[tuple[bytes, Key]]:
-        if self._connection is None:
+        """The keys as they are now; an error, never none, where they cannot be read."""
+        if self._connection is None or self._folder.file_number() != self._file:
+            self.close()
+            self._file = self._folder.file_number()
             self._connection = self._folder.connection()
             self._version = -1
-        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        if version != self._version:
-            rows = self._connection.execute("SELECT hash, name, scope, per_minute, made FROM key").fetchall()
-            self._known = [(bytes(row[0]), Key(*row[1:])) for row in rows]
-            self._version = version
+        try:
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+            if version != self._version:
+                rows = self._connection.execute("SELECT hash, name, scope, per_minute, made FROM key").fetchall()
+                self._known = [(bytes(row[0]), Key(*row[1:])) for row in rows]
+                self._version = version
+        except sqlite3.Error as error:
+            self.close()
+            raise self._folder.unusable(error) from error
+        if not self._known and self._folder.guarded:
+            raise self._folder.lost_keys()
         return self._known
 
 

@@ -39,7 +39,7 @@ def serve(library: Path, settings: Settings, create: bool, announce: Callable[[s
         documents = opened.counts()[0]  # says so, if there is none
     server_folder = ServerFolder(library)
     server_folder.make()
-    if not is_loopback(server.host) and not Keys(server_folder).all():
+    if not Keys(server_folder).all() and not is_loopback(server.host):
         raise SettingsError(
             f"{server.host} can be reached from other machines, and the library has no keys: anybody could read it. "
             "Make one with `wherefrom keys add NAME`, or leave server.host at 127.0.0.1"

@@ -37,6 +37,7 @@ class ServerState:
         self.folder.make()
         self.metrics = Metrics()
         self.keys = Keys(self.folder)
+        self.keys.check()
         self.rates = Rates(self.folder)
         self.jobs = Jobs(self.folder)
         self.engine = Engine(library, settings, self.metrics, pipeline)

@@ -23,6 +23,7 @@ Split = Callable[[str], list[Span]]
 
 _NO_MARKS = re.compile(r"[!-/:-@\[-`{-~]")  # what normal forms leave out
 _MOST_BLOBS = 20_000  # opened on one connection: CPython keeps a note of each, 90 bytes, until it is closed
+_MOST_DIGITS = 15  # of a passage's number: SQLite counts to 2^63, and no document has as many passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,7 +466,8 @@ def passage_id(document_id: str, ordinal: int) -> str:
 def split_passage_id(id: str) -> tuple[str, int]:
     """The document and the place of a passage; the place is -1 where the id is not a passage's."""
     document, _, ordinal = id.rpartition("#")
-    return (document, int(ordinal)) if ordinal.isascii() and ordinal.isdigit() else (id, -1)
+    is_number = ordinal.isascii() and ordinal.isdigit() and len(ordinal) <= _MOST_DIGITS
+    return (document, int(ordinal)) if is_number else (id, -1)
 
 
 def _storable(document: Document) -> str:

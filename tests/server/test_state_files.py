@@ -1,0 +1,188 @@
+"""What a server keeps beside the documents: keys that are lost let nobody in, counts that are lost stop nobody."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from server.conftest import MakeClient
+from server.test_commands import run
+from wherefrom.errors import LibraryDamaged, LibraryError
+from wherefrom.server.folder import ServerFolder
+from wherefrom.server.keys import Keys
+from wherefrom.server.rates import Rates
+
+
+def remove(file: Path) -> None:
+    for each in file.parent.glob(f"{file.name}*"):
+        each.unlink()
+
+
+def empty(file: Path) -> None:
+    remove(file)
+    file.touch()
+
+
+def scribble(file: Path) -> None:
+    remove(file)
+    file.write_bytes(b"no database at all " * 500)
+
+
+def zero_the_middle(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[4096:] = bytes(len(data) - 4096)
+    remove(file)
+    file.write_bytes(data)
+
+
+DAMAGES = [remove, empty, scribble, zero_the_middle]
+
+
+class TestKeysThatAreLost:
+    @pytest.mark.parametrize("damage", DAMAGES)
+    def test_nobody_is_served_and_the_remedy_is_named(self, library_path: Path, damage: Callable[[Path], None]) -> None:
+        Keys(ServerFolder(library_path)).add("reader", "read")
+        damage(library_path / "server" / "state.sqlite")
+        served = run(library_path, "serve", "--port", "0")
+        assert served.returncode == 3
+        assert "wherefrom keys add" in served.stderr
+        assert "Traceback" not in served.stderr
+
+    @pytest.mark.parametrize("damage", [empty, scribble, zero_the_middle])
+    def test_a_damaged_file_is_refused_though_there_were_no_keys(
+        self, library_path: Path, damage: Callable[[Path], None]
+    ) -> None:
+        folder = ServerFolder(library_path)
+        folder.make()
+        damage(folder.path / "state.sqlite")
+        with pytest.raises(LibraryDamaged, match="is damaged"):
+            ServerFolder(library_path).make()
+        listed = run(library_path, "keys", "list")
+        assert listed.returncode == 3
+        assert "Traceback" not in listed.stderr
+
+    @pytest.mark.parametrize("damage", DAMAGES)
+    def test_while_it_serves_nobody_gets_in_either(
+        self, client_with: MakeClient, library_path: Path, damage: Callable[[Path], None]
+    ) -> None:
+        key = Keys(ServerFolder(library_path)).add("reader", "read")
+        client = client_with()
+        assert client.get("/documents").status_code == 401
+        damage(library_path / "server" / "state.sqlite")
+        for headers in ({}, {"Authorization": f"Bearer {key}"}):
+            refused = client.get("/documents", headers=headers)
+            assert refused.status_code == 503
+            assert refused.headers["content-type"] == "application/problem+json"
+            assert str(library_path) not in refused.text
+        assert client.get("/health").status_code == 200
+
+    def test_the_remedy_helps(self, library_path: Path) -> None:
+        keys = Keys(ServerFolder(library_path))
+        keys.add("reader", "read")
+        shutil.move(library_path / "server" / "state.sqlite", library_path / "server" / "state.damaged")
+        keys.add("anew", "read")
+        keys.check()
+        assert [key.name for key in keys.all()] == ["anew"]
+
+    def test_removing_the_last_key_opens_the_library_again(self, library_path: Path, client_with: MakeClient) -> None:
+        keys = Keys(ServerFolder(library_path))
+        keys.add("reader", "read")
+        keys.remove("reader")
+        assert client_with().get("/documents").status_code == 200
+
+    def test_keys_of_before_the_mark_are_guarded_from_the_first_start_on(self, library_path: Path) -> None:
+        folder = ServerFolder(library_path)
+        keys = Keys(folder)
+        keys.add("reader", "read")
+        (folder.path / "guarded").unlink()  # as a version of before left it
+        keys.check()
+        remove(folder.path / "state.sqlite")
+        with pytest.raises(LibraryError):
+            keys.check()
+
+
+class TestCountsThatAreLost:
+    @pytest.mark.parametrize("damage", DAMAGES)
+    def test_the_server_starts_and_says_it_once(
+        self,
+        client_with: MakeClient,
+        library_path: Path,
+        damage: Callable[[Path], None],
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        folder = ServerFolder(library_path)
+        key = Keys(folder).add("reader", "read", per_minute=6)
+        Rates(folder).close()
+        file = folder.path / "rates.sqlite"
+        file.write_bytes(file.read_bytes().ljust(12_288, b"\0"))
+        damage(file)
+        with caplog.at_level(logging.WARNING):
+            client = client_with()
+            answers = [client.get("/documents", headers={"Authorization": f"Bearer {key}"}) for _ in range(3)]
+        assert [answer.status_code for answer in answers] == [200, 429, 429]
+        said = [record for record in caplog.records if "rates.sqlite" in record.getMessage()]
+        assert len(said) == (1 if damage in (scribble, zero_the_middle) else 0)  # an empty one is like a new one
+
+    def test_damage_while_it_serves_stops_nobody(self, library_path: Path) -> None:
+        folder = ServerFolder(library_path)
+        folder.make()
+        rates = Rates(folder)
+        assert rates.wait("a", 6) == 0.0
+        with (folder.path / "rates.sqlite").open("r+b") as file:
+            file.write(b"no database at all " * 500)
+        (folder.path / "rates.sqlite-wal").write_bytes(b"")
+        assert rates.wait("b", 6) == 0.0
+        assert rates.wait("b", 6) > 0
+        rates.close()
+
+    @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs a folder that cannot be written")
+    def test_where_no_file_can_be_written_this_process_counts(self, library_path: Path) -> None:
+        folder = ServerFolder(library_path)
+        folder.make()
+        folder.path.chmod(0o500)
+        rates = Rates(folder)
+        assert rates.wait("a", 6) == 0.0
+        assert rates.wait("a", 6) > 0
+        folder.path.chmod(0o700)
+
+    def test_where_the_file_is_a_folder_this_process_counts(self, library_path: Path) -> None:
+        folder = ServerFolder(library_path)
+        folder.make()
+        (folder.path / "rates.sqlite").mkdir()
+        rates = Rates(folder)
+        assert rates.wait("a", 6) == 0.0
+        assert rates.wait("a", 6) > 0
+        rates.close()
+
+
+class TestClocks:
+    @pytest.mark.parametrize("back", [30.0, 86_400.0, 1e9])
+    def test_a_clock_that_was_set_back_locks_no_key_out(self, library_path: Path, back: float) -> None:
+        """A due time that no count can have reached is of an earlier clock: another start of the machine."""
+        folder = ServerFolder(library_path)
+        folder.make()
+        now = 2e9
+        rates = Rates(folder, lambda: now)
+        while rates.wait("a", 60) == 0.0:
+            pass
+        now -= back
+        assert rates.wait("a", 60) == 0.0
+        while rates.wait("a", 60) == 0.0:
+            pass
+        assert rates.wait("a", 60) <= 1.0  # and it counts from there
+        rates.close()
+
+    def test_the_time_of_day_has_no_part_in_it(self, library_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = ServerFolder(library_path)
+        folder.make()
+        rates = Rates(folder)
+        while rates.wait("a", 60) == 0.0:
+            pass
+        monkeypatch.setattr("time.time", lambda: 0.0)
+        assert 0 < rates.wait("a", 60) <= 1.0
+        rates.close()
