@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -22,8 +23,10 @@ from wherefrom.errors import (
     LibraryMissing,
     LibraryTooNew,
     NotFound,
+    PruneRefused,
     SettingsError,
 )
+from wherefrom.ingest.prune import Pruning
 from wherefrom.store import schema
 from wherefrom.types import Document, joined
 
@@ -172,6 +175,57 @@ class TestIngest:
         report = library.ingest([notes], prune=True)
         assert report.removed == ("garden.txt", "r1")
         assert ids(library) == ["boiler.md", "other.txt", "r2"]
+
+    @pytest.mark.parametrize("what", ["folder gone", "emptied", "most gone", "folder in its place", "file emptied"])
+    def test_prune_of_what_is_not_mounted_removes_nothing(
+        self, library: Library, notes: Path, tmp_path: Path, what: str
+    ) -> None:
+        rows = [{"id": f"r{number}", "text": f"Row {number}."} for number in range(9)]
+        (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (notes / "shed.txt").write_text("The shed\n\nIt is green.\n")
+        library.ingest([notes, tmp_path / "rows.jsonl"])
+        before = ids(library)
+        if what == "folder gone":
+            shutil.rmtree(notes)
+        elif what == "emptied":
+            shutil.rmtree(notes)
+            notes.mkdir()
+        elif what == "most gone":
+            (notes / "boiler.md").unlink()
+            (notes / "garden.txt").unlink()
+        elif what == "folder in its place":
+            for file in notes.iterdir():
+                file.unlink()
+            (notes / "README").write_text("Mount the disk here.\n")
+        else:
+            (tmp_path / "rows.jsonl").write_text(json.dumps(rows[0]) + "\n")
+        with pytest.raises(PruneRefused, match=r"would remove \d of the (3|9) documents .* add --force"):
+            library.ingest([notes, tmp_path / "rows.jsonl"], prune=True)
+        assert set(ids(library)) >= set(before)
+        report = library.ingest([notes, tmp_path / "rows.jsonl"], prune=True, force=True)
+        assert len(report.removed) == {"most gone": 2, "file emptied": 8}.get(what, 3)
+
+    def test_records_that_went_before_can_be_pruned_later(self, library: Library, tmp_path: Path) -> None:
+        rows = tmp_path / "rows.jsonl"
+        rows.write_text('{"id": "r1", "text": "One."}\n{"id": "r2", "text": "Two."}\n')
+        library.ingest([rows])
+        rows.write_text('{"id": "r2", "text": "Two."}\n')
+        assert library.ingest([rows]).removed == ()
+        assert library.ingest([rows], prune=True).removed == ("r1",)
+
+    def test_what_cannot_be_seen_is_not_taken_for_gone(
+        self, library: Library, notes: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        library.ingest([notes])
+        stat = Path.stat
+
+        def hidden(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+            if self.name == "garden.txt":
+                raise PermissionError(13, "Permission denied", str(self))
+            return stat(self, follow_symlinks=follow_symlinks)
+
+        monkeypatch.setattr("wherefrom.ingest.prune.Path.stat", hidden)
+        assert Pruning(library._folder().store, [notes], force=False).gone(lambda _: False) == []
 
     def test_a_library_inside_the_folder_is_not_read(self, notes: Path) -> None:
         inside = Library(notes / "library")

@@ -3,6 +3,7 @@
 WherefromError
 ├── SettingsError        a setting is unknown, of the wrong type or out of range
 ├── IngestError          one file or record cannot be read; the rest goes on
+├── PruneRefused         most of what is known of a folder would be removed
 ├── NotFound             no document or passage of that id
 ├── NothingWritten       an answer was declined or quoted, and is to be explained
 └── LibraryError         the library folder cannot be used
@@ -32,6 +33,10 @@ class SettingsError(WherefromError):
 
 class IngestError(WherefromError):
     """One file or record cannot be read; the message is the reason alone, the caller knows the name."""
+
+
+class PruneRefused(WherefromError):
+    """Most of the documents of a folder would be removed: more likely it is not mounted than tidied up."""
 
 
 class NotFound(WherefromError):

@@ -85,15 +85,19 @@ class Library:
         prune: bool = False,
         report: Callable[[IngestProgress], None] = lambda _: None,
         acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
+        force: bool = False,
     ) -> IngestReport:
         """Bring files and folders into the library, making it if there is none.
 
-        `report` is called with the progress, `acknowledged` with the ids of documents as soon as they are safe.
+        With `prune`, documents whose file has gone are removed; where most of what is known of a path would go, that is
+        refused (`PruneRefused`) unless `force`. `report` is called with the progress, `acknowledged` with the ids of
+        documents as soon as they are safe.
         """
         from wherefrom.ingest.run import ingest
 
         folder = self._folder(create=True)
-        return ingest(folder, [Path(path) for path in paths], self._settings.ingest, prune, report, acknowledged)
+        named = [Path(path) for path in paths]
+        return ingest(folder, named, self._settings.ingest, prune, report, acknowledged, force)
 
     def ingest_sent(
         self,

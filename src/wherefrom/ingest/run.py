@@ -13,6 +13,7 @@ from wherefrom.errors import IngestError
 from wherefrom.features.language import foreign_document
 from wherefrom.ingest.formats import kind_of, read
 from wherefrom.ingest.outcome import IngestFailure, Record
+from wherefrom.ingest.prune import Pruning
 from wherefrom.ingest.walk import InputFile, walk
 from wherefrom.store.library import LibraryFolder
 from wherefrom.store.sqlite import content_hash
@@ -68,18 +69,19 @@ def ingest(
     prune: bool = False,
     report: Callable[[IngestProgress], None] = lambda _: None,
     acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
+    force: bool = False,
 ) -> IngestReport:
     """Read files and folders into the library; what cannot be read is named in the report and skipped.
 
     Interrupted at any instant, it keeps every batch that was written; run again, it skips what is there.
-    With `prune`, documents whose file, or whose record in a file, has gone are removed. `acknowledged` is
-    called with the ids of documents as soon as they are safe.
+    With `prune`, documents whose file, or whose record in a file, has gone are removed: not where most of what is known
+    of a path would go, unless `force`. `acknowledged` is called with the ids of documents as soon as they are safe.
     """
-    return _ingested(
-        _Run(folder, settings, report, acknowledged),
-        lambda: list(walk(paths)),
-        lambda run: run.gone(paths) if prune else [],
-    )
+    run = _Run(folder, settings, report, acknowledged)
+    pruning = Pruning(folder.store, paths, force) if prune else None
+    if pruning:
+        pruning.refuse_lost_files()  # before anything is read: the disk may not be mounted
+    return _ingested(run, lambda: list(walk(paths)), lambda run: run.gone(pruning) if pruning else [])
 
 
 def ingest_sent(
@@ -166,18 +168,9 @@ class _Run:
         documents = self.tally.added + self.tally.replaced + self.tally.unchanged
         self._report(IngestProgress(len(files), len(files), total, total, documents, ""))
 
-    def gone(self, paths: Sequence[Path]) -> list[str]:
-        """Documents below the given paths that are no longer in the files there."""
-        roots = [path.absolute() for path in paths]
-        gone = []
-        for document in self.folder.store.documents():
-            source = Path(document.source)
-            below = any(source == root or root in source.parents for root in roots)
-            if below and (
-                not source.exists() or (document.source in self._read_whole and document.id not in self._ids)
-            ):
-                gone.append(document.id)
-        return gone
+    def gone(self, pruning: Pruning) -> list[str]:
+        """Documents that are no longer in the files they came from."""
+        return pruning.gone(lambda document: document.source in self._read_whole and document.id not in self._ids)
 
     def left_over(self) -> list[str]:
         """Documents of the files that were sent, from the time before."""
@@ -206,8 +199,10 @@ class _Run:
             else:
                 self._record(file, source, outcome)
         if len(self.tally.failures) == failures:
-            self._batch_files[source] = digest
             self._read_whole.add(source)
+            # One with fewer records than before is read again until the others are pruned.
+            if all(id in self._ids for id in self.folder.store.with_source(source)):
+                self._batch_files[source] = digest
 
     def _record(self, file: InputFile, source: str, record: Record) -> None:
         id = self._id(file, source, record)
