@@ -1,7 +1,13 @@
-"""Shipped weights: one folder a model, with settings and provenance."""
+"""Shipped weights: one folder a model, with settings and provenance.
+
+A file is used only if it is, byte for byte, what its folder's provenance.json says was made: a network with one wrong
+number answers wrongly and nobody sees why. SHA-256 of all that a question needs takes some tens of milliseconds, once a
+process.
+"""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import platform
@@ -11,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wherefrom.errors import WherefromError
-from wherefrom.lab import REMEDY, lab_places
+from wherefrom.lab import REMEDY, lab_folder, lab_places
+from wherefrom.origin import file_hash
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,10 +27,11 @@ if TYPE_CHECKING:
 
 CPU_LISTING = Path("/proc/cpuinfo")  # on Linux
 SHIPPED = Path(__file__).parents[1] / "weights"
+PROVENANCE = "provenance.json"
 
 
 class WeightsError(WherefromError):
-    """Weights are missing or cannot be read; the message names the file and the remedy."""
+    """Weights are missing, changed or cannot be read; the message names the file and the remedy."""
 
     exit_code = 3
 
@@ -96,6 +104,7 @@ class Weights:
             raise self._broken(name, error) from error
 
     def file(self, name: str) -> Path:
+        """A file of the folder, whose bytes are those that were made."""
         path = self.folder / name
         if not path.exists():
             if self.folder.parent == SHIPPED and not self.folder.exists():
@@ -104,10 +113,52 @@ class Weights:
                     f"the package wherefrom-lab: {REMEDY}"
                 )
             raise WeightsError(f"{path} is missing; install wherefrom again, or train the model with `wherefrom train`")
+        check_bytes(path)
         return path
 
     def _broken(self, name: str, error: Exception) -> WeightsError:
         return WeightsError(f"{self.folder / name} cannot be read ({error}); install wherefrom again")
+
+
+def check_bytes(path: Path) -> None:
+    """Raise WeightsError unless the file is the one that the provenance beside it names.
+
+    A folder of one's own may have files that its provenance does not name, or none at all; one that we ship may not.
+    """
+    folder = path.resolve().parent
+    ours = folder.parent in _shipping()
+    remedy = "install wherefrom again" if ours else "copy it anew from where it was made, or train it again"
+    try:
+        noted = json.loads((folder / PROVENANCE).read_bytes()).get("files", {})
+    except FileNotFoundError:
+        noted = {}
+    except (OSError, ValueError, AttributeError) as error:
+        raise WeightsError(f"{folder / PROVENANCE} cannot be read ({error}); {remedy}") from error
+    if path.name not in noted:
+        if ours:
+            raise WeightsError(
+                f"{path} is not named in {folder / PROVENANCE}, so that nothing vouches for it; {remedy}"
+            )
+        return
+    try:
+        facts = path.stat()
+        found = _hash(path, facts.st_size, facts.st_mtime_ns)
+    except OSError as error:
+        raise WeightsError(f"{path} cannot be read ({error}); {remedy}") from error
+    if found != noted[path.name]:
+        raise WeightsError(f"{path} is not the file that was made: its SHA-256 differs from {PROVENANCE}'s; {remedy}")
+
+
+def _shipping() -> set[Path]:
+    """The folders that the weights of our two packages lie in."""
+    lab = lab_folder()
+    return {SHIPPED.resolve()} if lab is None else {SHIPPED.resolve(), (lab / "weights").resolve()}
+
+
+@functools.lru_cache(maxsize=256)
+def _hash(path: Path, _size: int, _changed: int) -> str:
+    """The file's hash, worked out once a process as long as the file stays as it is."""
+    return file_hash(path)
 
 
 def unbounded(tokenizer: Tokenizer) -> Tokenizer:

@@ -165,8 +165,18 @@ def _filled(stage: Stage) -> Facts | None:
         if stage.output.is_dir():
             shutil.rmtree(stage.output)
         fresh.replace(stage.output)
+    if stage.output.is_file():
+        _vouch(stage.output)
     force_names(stage.output.parent)
     return facts
+
+
+def _vouch(file: Path) -> None:
+    """Into the provenance of weights that a file now lies beside: they are read only where it names their bytes."""
+    provenance = read_json(file.parent / PROVENANCE)
+    if "files" in provenance:
+        hashes = {**provenance["files"], file.name: file_hash(file)}
+        write_json(file.parent / PROVENANCE, {**provenance, "files": hashes})
 
 
 def _force(file: Path) -> None:

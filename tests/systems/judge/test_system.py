@@ -254,6 +254,7 @@ def test_a_made_reader_gets_a_judge_that_a_library_asks(tiny_reader: TinyReader,
     inputs = Inputs(weights=weights, data=given.data, ten_passages=given.ten_passages)
     make(inputs, tmp_path / "out", settings=replace(SETTINGS, titles=True))
     assert list(read_json(weights / "judge.json")["terms"]) == list(FITTED)
+    assert read_json(weights / "provenance.json")["files"]["judge.json"] == file_hash(weights / "judge.json")
     chosen = ["rank.kind=reader", "read.kind=span", "judge.kind=calibrated", f"runtime.reader={weights}"]
     library = Library(tmp_path / "library", resolve(overrides=chosen))
     library.put([Document("memo", "Town A has 12 bridges.", "Town A")])
