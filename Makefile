@@ -6,7 +6,7 @@ DEMO = demo-library
 # As many processes as cores, each of which takes over from another that has more left to do.
 PARALLEL = -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-all check dist bench bench-reader bench-writer docs clean
+.PHONY: help demo test test-all check dist attack bench bench-reader bench-writer docs clean
 
 help:
 	@echo "make demo    set up, index the sample library and answer five questions"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-all   the same, with more of what happens by chance: three times the kills, the source package"
 	@echo "make check   formatting, lint, types and the import map"
 	@echo "make dist    build both packages, wherefrom and wherefrom-lab"
+	@echo "make attack  try to break it: kills, hostile files, damage, odd requests (hours; ARGS='--only kills --scale 0.1')"
 	@echo "make bench   speed and memory beside bm25s, SQLite FTS5 and raw tantivy (needs WHEREFROM_DATA)"
 	@echo "make bench-reader   the reader network beside torch, and a whole answer (needs WHEREFROM_DATA)"
 	@echo "make bench-writer   the writer network beside torch, and a whole written answer (needs WHEREFROM_DATA)"
@@ -50,6 +51,9 @@ check: $(VENV)/.dev
 dist: $(VENV)/.dev
 	$(BIN)/python -m hatchling build -d dist
 	cd lab && $(abspath $(BIN))/python -m hatchling build -d ../dist
+
+attack: $(VENV)/.dev
+	$(BIN)/python -m attack $(ARGS)
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench.library $(ARGS)

@@ -1,0 +1,1 @@
+"""Campaigns that try to break wherefrom: killed processes, hostile files, damaged libraries, odd requests."""

@@ -1,0 +1,113 @@
+"""The campaigns of `attack/`, each for a few seconds; and each of them notices what it is there to notice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+pytest.importorskip("psutil", reason="`pip install 'wherefrom[dev]'` brings psutil")
+
+from attack.campaign import Attempt, Broke, Campaign, Outcome, run
+from bench.measure import ROOT
+
+from attack import fuzz, kills
+
+# Python warns of forks of a process with threads, as a worker of pytest-xdist is; these forks run Python alone.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
+
+def held(campaign: Campaign, work: Path, size: float, seed: int = 1) -> dict[str, Any]:
+    """One attempt of a campaign, of a share of its size, in which nothing gives way; its figures."""
+    command = [sys.executable, "-m", "attack", "--only", campaign.name, "--scale", str(1 / campaign.attempts)]
+    command += ["--size", str(size), "--seed", str(seed), "--work", str(work)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    line: dict[str, Any] = msgspec.json.decode((work / "attack.jsonl").read_bytes())
+    assert line["metrics"]["broke"] == 0
+    return line
+
+
+def test_killed_writers_lose_nothing(tmp_path: Path) -> None:
+    assert held(kills.KILLS, tmp_path, 0.3)["n"] >= 6
+
+
+# What the campaigns themselves promise.
+
+
+def fails_now_and_then(given: Attempt) -> Outcome:
+    outcome = Outcome(tried=2)
+    outcome.count("drawn", given.chance.randrange(100))
+    if given.number == 2:
+        outcome.break_("a hole", "it gave way", "python -m attack")
+    if given.number == 3:
+        raise ValueError("the campaign is wrong")
+    return outcome
+
+
+TOY = Campaign("toy", "things", "nothing", attempts=5, seconds=20, attempt=fails_now_and_then)
+
+
+def test_what_broke_is_told_and_what_was_tried_is_counted(tmp_path: Path) -> None:
+    summary = run(TOY, tmp_path, jobs=2)
+    assert (summary.attempts, summary.tried, summary.breaks) == (5, 8, 2)
+    assert {kind for kind, _, _ in summary.kinds} == {"a hole", "the campaign itself failed"}
+    assert Broke("a hole", "it gave way", "python -m attack") in summary.broke
+
+
+def test_an_interrupted_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    whole = run(TOY, tmp_path / "whole")
+    run(TOY, tmp_path / "parts", scale=0.4)
+    journal = tmp_path / "parts" / "toy-seed1" / "journal.jsonl"
+    assert len(journal.read_bytes().splitlines()) == 2
+    journal.write_bytes(journal.read_bytes() + b'{"tried": 1, "num')  # killed as it wrote
+    resumed = run(TOY, tmp_path / "parts")
+    assert resumed.tried == whole.tried
+    assert resumed.counts == whole.counts  # the chances are those of seed and number
+
+
+def test_an_attempt_that_hangs_is_ended_and_told(tmp_path: Path) -> None:
+    def hangs(_given: Attempt) -> Outcome:
+        while True:
+            pass
+
+    summary = run(replace(TOY, attempt=hangs, seconds=0.5), tmp_path, scale=0.2)
+    assert [kind for kind, _, _ in summary.kinds] == ["an attempt hangs"]
+
+
+def test_a_lost_document_would_be_noticed(tmp_path: Path) -> None:
+    life = kills.Life(tmp_path / "library", tmp_path, "bm25")
+    outcome = Outcome()
+    with life.library() as library:
+        library.put([])
+    life.states["d1"] = {7}  # acknowledged, and not there
+    kills._verified(life, False, "ingest", outcome, "")
+    assert [broke.kind for broke in outcome.broke] == ["after ingest: lost document"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [("title", "good", "a lone surrogate in the title"), ("text", "a\u0301b \ud800", "a lone surrogate in the text")],
+)
+def test_a_wrong_record_would_be_noticed(name: str, text: str, kind: str) -> None:
+    record = fuzz.Record(None, "a \udc80" if name == "title" else "title", text)
+    assert [fault for fault, _ in fuzz.faults(record)] == [kind]
+
+
+def test_a_file_that_takes_too_long_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(path: Path, *_: object) -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr(fuzz, "CPU_SECONDS", 0.2)
+    monkeypatch.setattr(fuzz, "read", endless)
+    outcome = Outcome()
+    (tmp_path / "shared").mkdir()
+    given = Attempt(0, kills.random.Random(1), tmp_path, tmp_path / "shared")
+    assert fuzz._read_on(given, [(".txt", b"text"), (".txt", b"text")], 0, outcome) == 1
+    assert [broke.kind.partition(" in ")[0] for broke in outcome.broke] == ["over 0.2 s"]
