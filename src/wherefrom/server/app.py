@@ -191,9 +191,10 @@ PROBLEMS = {
     501: "Not there yet.",
     503: "Too much to do, or the library cannot be used; `Retry-After` says when to come back.",
     504: "The answer was not ready in time.",
+    507: "The disk of the server is full; nothing was kept of what was sent.",
 }
 _FOR_ALL = (401, 403, 421, 429, 500, 503)
-_FOR_BODIES = (400, 413, 415, 422)
+_FOR_BODIES = (400, 413, 415, 422, 507)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

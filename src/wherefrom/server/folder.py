@@ -43,7 +43,8 @@ CREATE TABLE job (
     reason TEXT,
     who TEXT NOT NULL,
     created TEXT NOT NULL,
-    changed TEXT NOT NULL
+    changed TEXT NOT NULL,
+    fates TEXT
 );
 CREATE INDEX job_state ON job (state, number);
 """
@@ -83,6 +84,8 @@ class ServerFolder:
             verdicts = [verdict for (verdict,) in connection.execute("PRAGMA quick_check(1)")]
             if verdicts != ["ok"]:
                 raise self._damaged(verdicts[0])
+            if not connection.execute("SELECT 1 FROM pragma_table_info('job') WHERE name = 'fates'").fetchone():
+                connection.execute("ALTER TABLE job ADD COLUMN fates TEXT")  # made by a version that had none
 
     @property
     def guarded(self) -> bool:

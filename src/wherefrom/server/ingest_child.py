@@ -13,34 +13,46 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from wherefrom.config import Settings, from_mapping
-from wherefrom.errors import LibraryBusy, WherefromError
+from wherefrom.errors import LibraryBusy, LibraryError, WherefromError
 from wherefrom.ingest.outcome import IngestFailure
 from wherefrom.ingest.run import IngestProgress, IngestReport
 from wherefrom.library import Library
+from wherefrom.server.space import is_full
 from wherefrom.server.uploads import unpacked_too_long
 
 _REPORT_SECONDS = 0.1  # between two reports of progress
 _BUSY_SECONDS = 0.3  # until the library is tried again
 
 
-def main(path: str, settings_json: str) -> None:
+def main(path: str, settings_json: str, opened: Callable[[str, Settings], Library] = Library) -> None:
     settings = from_mapping(json.loads(settings_json))
     _limit(settings.server.job_megabytes)
-    library = Library(path, settings)
+    library = opened(path, settings)
     for job in _jobs():
         try:
             _send(done=_work(library, job, settings))
         except MemoryError:
             _send(failed=f"it needs more than {settings.server.job_megabytes} MB of memory; raise server.job_megabytes")
-        except WherefromError as error:
-            _send(failed=str(error))
+        except Exception as error:  # noqa: BLE001 - sent to the worker, which tells whom it concerns
+            _send(**_trouble(error))
+
+
+def _trouble(error: Exception) -> dict[str, Any]:
+    """What went wrong: the disk is full, which may pass; the library, which may pass too; or the job itself."""
+    if is_full(error):
+        return {"full": str(error)}
+    if isinstance(error, LibraryError | OSError):
+        return {"trouble": str(error)}
+    if isinstance(error, WherefromError):
+        return {"failed": str(error)}
+    return {"failed": f"reading it failed in a way that nobody foresaw ({type(error).__name__})"}
 
 
 def _work(library: Library, job: dict[str, Any], settings: Settings) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Jobs: what is to be written to the library, kept until it is done, whichever process dies meanwhile."""
+"""Jobs: what is to be written to the library, kept until it is done, whichever process dies meanwhile.
+
+An upload is noted twice: in the table, and beside its files. Should the table be lost, the files are not.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ import json
 import secrets
 import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from wherefrom.durable import write_text
 from wherefrom.server.folder import ServerFolder
 
 Kind = Literal["upload", "remove"]
@@ -21,7 +26,8 @@ STATES: tuple[State, ...] = get_args(State)
 
 _KEPT = 1000  # finished jobs that can still be looked up
 _ABANDONED_SECONDS = 3600.0  # an upload folder without a job is then that of a process that died
-_MOST_ATTEMPTS = 20  # files are read in a child, so what kills a server is hardly the job; yet it shall end some day
+_MOST_ATTEMPTS = 20  # of a removal: what kills a server is hardly the job; yet it shall end some day
+_NOTE = "job.json"  # in an upload's folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,25 @@ class Job:
         return self.state in FINISHED
 
 
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of one file of an upload so far; kept, so that a file that kills its readers is known for one."""
+
+    begun: int = 0  # how often it was given to a child of its own
+    deaths: int = 0  # how often that child died of it; where it was begun oftener, this process was what ended
+    reason: str = ""  # why it is given up
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A job to be worked on."""
+
+    job: Job
+    files: tuple[Path, ...]
+    attempts: int  # 1 the first time
+    fates: Mapping[str, Fate]  # by the names of the files that were begun
+
+
 _COLUMNS = "id, kind, state, names, progress, result, reason, created, changed"
 
 
@@ -55,9 +80,11 @@ class Jobs:
     def add(self, kind: Kind, names: Sequence[str], files: Sequence[Path], who: str, id: str | None = None) -> Job:
         now = _now()
         id = id or new_id()
+        if kind == "upload":
+            self._note(id, names, files, who)
         with self._folder.opened() as connection:
-            connection.execute(
-                "INSERT INTO job (id, kind, state, names, files, who, created, changed) "
+            connection.execute(  # unless the note was just taken up by a process that works on the jobs
+                "INSERT OR IGNORE INTO job (id, kind, state, names, files, who, created, changed) "
                 "VALUES (?, ?, 'queued', ?, ?, ?, ?, ?)",
                 (id, kind, json.dumps(list(names)), json.dumps([str(path) for path in files]), who, now, now),
             )
@@ -91,21 +118,28 @@ class Jobs:
             row = connection.execute(f"SELECT {_COLUMNS} FROM job WHERE id = ?", (id,)).fetchone()
         job = _job(row) if row else None
         if job is not None and job.finished:
-            shutil.rmtree(self._folder.uploads / id, ignore_errors=True)
+            self._drop(id)
         return job
 
     # For the one process that works on them.
 
-    def take(self) -> tuple[Job, list[Path]] | None:
+    def take(self) -> Taken | None:
         """The oldest queued job, now running."""
         with self._folder.opened() as connection:
             row = connection.execute(
                 "UPDATE job SET state = 'running', attempts = attempts + 1, changed = ? WHERE number = "
                 "(SELECT number FROM job WHERE state = 'queued' ORDER BY number LIMIT 1) AND state = 'queued' "
-                f"RETURNING {_COLUMNS}, files",
+                f"RETURNING {_COLUMNS}, files, attempts, fates",
                 (_now(),),
             ).fetchone()
-        return (_job(row[:-1]), [Path(path) for path in json.loads(row[-1])]) if row else None
+        if row is None:
+            return None
+        *columns, files, attempts, fates = row
+        known = {name: Fate(**fate) for name, fate in json.loads(fates or "{}").items()}
+        return Taken(_job(columns), tuple(Path(path) for path in json.loads(files)), attempts, known)
+
+    def set_fates(self, id: str, fates: Mapping[str, Fate]) -> None:
+        self._set(id, fates=json.dumps({name: asdict(fate) for name, fate in fates.items()}))
 
     def progressed(self, id: str, progress: dict[str, Any]) -> None:
         self._set(id, progress=json.dumps(progress))
@@ -113,7 +147,7 @@ class Jobs:
     def finish(self, id: str, state: State, result: dict[str, Any] | None = None, reason: str | None = None) -> None:
         """Note the outcome, then drop the files: dying in between leaves files that nobody needs."""
         self._set(id, state=state, result=json.dumps(result) if result else None, reason=reason)
-        shutil.rmtree(self._folder.uploads / id, ignore_errors=True)
+        self._drop(id)
 
     def give_back(self, id: str) -> None:
         """This process ends before the job does; another one, or the next, begins it again."""
@@ -133,24 +167,60 @@ class Jobs:
         """Queue again what a dead process was working on, and clear away what nobody needs any more."""
         with self._folder.opened() as connection:
             connection.execute(
-                "UPDATE job SET state = 'failed', changed = ?, reason = ? WHERE state = 'running' AND attempts >= ?",
+                "UPDATE job SET state = 'failed', changed = ?, reason = ? "
+                "WHERE state = 'running' AND kind = 'remove' AND attempts >= ?",
                 (_now(), f"the server died {_MOST_ATTEMPTS} times while it worked on this", _MOST_ATTEMPTS),
             )
             connection.execute("UPDATE job SET state = 'queued', changed = ? WHERE state = 'running'", (_now(),))
+            states: dict[str, State] = dict(connection.execute("SELECT id, state FROM job"))
+        for folder in sorted(self._folder.uploads.iterdir(), key=_changed_at):
+            if folder.name not in states:
+                self._take_up(folder)
+            elif states[folder.name] in FINISHED:
+                self._drop(folder.name)
+        with self._folder.opened() as connection:  # after their files, which would be taken up again
             connection.execute(
                 "DELETE FROM job WHERE state IN ('done', 'failed', 'cancelled') AND number <= "
                 "(SELECT ifnull(max(number), 0) FROM job) - ?",
                 (_KEPT,),
             )
-            needed = {id for (id,) in connection.execute("SELECT id FROM job WHERE state IN ('queued', 'running')")}
-        for folder in self._folder.uploads.iterdir():
-            if folder.name not in needed and time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
+
+    def _take_up(self, folder: Path) -> None:
+        """Files without a job: that of an upload, where the table was lost; of a process that died, after a while."""
+        try:
+            note = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
+            files = [folder / file for file in note["files"]]
+            names, who = [str(name) for name in note["names"]], str(note["who"])
+        except (OSError, ValueError, KeyError, TypeError):
+            if time.time() - _changed_at(folder) > _ABANDONED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
+            return
+        self.add("upload", names, files, who, folder.name)
+
+    def _note(self, id: str, names: Sequence[str], files: Sequence[Path], who: str) -> None:
+        folder = self._folder.uploads / id
+        note = {"names": list(names), "files": [str(file.relative_to(folder)) for file in files], "who": who}
+        if not (folder / _NOTE).exists():
+            write_text(folder / _NOTE, json.dumps(note))
+
+    def _drop(self, id: str) -> None:
+        """Remove an upload's files, its note first: what is left of them shall not be taken up again."""
+        with suppress(OSError):
+            (self._folder.uploads / id / _NOTE).unlink(missing_ok=True)
+        shutil.rmtree(self._folder.uploads / id, ignore_errors=True)
 
     def _set(self, id: str, **values: str | None) -> None:
         assigned = ", ".join(f"{name} = ?" for name in values)
         with self._folder.opened() as connection:
             connection.execute(f"UPDATE job SET {assigned}, changed = ? WHERE id = ?", (*values.values(), _now(), id))
+
+
+def _changed_at(folder: Path) -> float:
+    """Now, where it has just gone."""
+    try:
+        return folder.stat().st_mtime
+    except FileNotFoundError:
+        return time.time()
 
 
 def new_id() -> str:

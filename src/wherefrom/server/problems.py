@@ -17,6 +17,8 @@ from starlette.routing import Match
 
 from wherefrom.errors import LibraryBusy, LibraryError, NotFound, SettingsError, WherefromError
 from wherefrom.server.engine import QueueFull, TooSlow
+from wherefrom.server.seldom import seldom
+from wherefrom.server.space import FULL, is_full
 from wherefrom.server.uploads import Refused, WrongKind
 
 log = logging.getLogger("wherefrom.server")
@@ -57,9 +59,11 @@ class HTTPProblem(Exception):
 
 def problem_of(error: Exception) -> HTTPProblem:
     """The problem that any error is, to a client."""
+    if isinstance(error, HTTPProblem):
+        return error
+    if is_full(error):
+        return HTTPProblem(507, "disk-full", f"{FULL}; send it again then", {"Retry-After": "30"})
     match error:
-        case HTTPProblem():
-            return error
         case QueueFull():
             return HTTPProblem(503, "queue-full", str(error), {"Retry-After": "1"})
         case TooSlow():
@@ -74,8 +78,9 @@ def problem_of(error: Exception) -> HTTPProblem:
             return HTTPProblem(422, "settings", str(error))
         case LibraryBusy():
             return HTTPProblem(503, "library-busy", str(error), {"Retry-After": "5"})
-        case LibraryError():
-            # The message names a place on the server's disk, which is nobody else's business.
+        case LibraryError() | OSError():
+            # The message names a place on the server's disk, which is nobody else's business. An OSError that is no
+            # full disk is one of a disk that fails, or of too many open files.
             return HTTPProblem(
                 503,
                 "library-unusable",
@@ -96,7 +101,9 @@ def note(error: Exception, texts: bool) -> None:
     """Log what whoever runs the server has to know and no client may see."""
     kind = problem_of(error).kind
     if kind == "library-unusable":
-        log.error("the library cannot be used: %s", error)
+        seldom(log, logging.ERROR, f"the library cannot be used: {error}")
+    elif kind == "disk-full":
+        seldom(log, logging.ERROR, f"the disk is full: {error}")
     elif kind == "unexpected":
         # Where it happened and what kind it was; its message may quote a document.
         description = f"{type(error).__name__}: {error}" if texts else type(error).__name__
