@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from attack.damage import DAMAGE
 from attack.fuzz import FUZZ
 from attack.kills import KILLS
 
-CAMPAIGNS = (KILLS, FUZZ)
+CAMPAIGNS = (KILLS, FUZZ, DAMAGE)

@@ -1,0 +1,435 @@
+"""Bytes of a library change by themselves; `check` must see it, and no command may fail in an unclean way."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import wherefrom.build
+import wherefrom.cli
+import wherefrom.ingest.run
+import wherefrom.retrieve.tfidf
+import wherefrom.store.feedback
+from attack.campaign import Attempt, Campaign, Outcome
+from attack.children import Ended, Say, ran
+from attack.fuzz import run_command
+from wherefrom import Library
+from wherefrom.config import Settings, resolve
+from wherefrom.errors import WherefromError
+from wherefrom.store.feedback import Feedback
+from wherefrom.types import Document, Passage, Question
+
+assert wherefrom.build
+assert wherefrom.retrieve.tfidf
+
+CORRUPTIONS = 4  # of one attempt
+PLAIN = ("rank.kind=none", "read.kind=sentence", "judge.kind=lexical", "write.kind=verbatim", "retrieve.match=none")
+CANARY = "quixotry"  # in every text, and in no message: errors do not quote documents
+QUESTIONS = ("Who repairs the boiler?", "Where is the key of cellar 7?", "When does the comet 12 return?", "zebra")
+
+_COMMANDS = {  # every command that reads or writes a library; {l} is its folder
+    "list": "list --library {l}",
+    "show": "show comet-12.txt --library {l}",
+    "passages": "show cellar-7.txt --passages --library {l}",
+    "search": "search boiler --library {l}",
+    "tfidf": "search boiler --library {l} --set retrieve.kind=tfidf",
+    "ask": "ask boiler --library {l} " + " ".join(f"--set {each}" for each in PLAIN),
+    "look": "check --no-repair --library {l}",
+    "feedback": "feedback export --library {l}",
+    "keys": "keys list --library {l}",
+    "config": "config --library {l}",
+    "remove": "remove cellar-7.txt --library {l}",
+    "ingest": "ingest {f} --library {l} --quiet",
+    "index": "index bm25 --library {l} --quiet",
+    "check": "check --library {l}",
+}
+
+
+def ready(shared: Path) -> None:
+    """A library as it is after some weeks of use, one beside it, and what the first one does."""
+    if (shared / "expected.json").exists():
+        return
+    for name, offset in (("library", 0), ("other", 100)):
+        shutil.rmtree(shared / name, ignore_errors=True)
+        ended = ran(partial(_made, shared / name, offset), most_seconds=120)
+        assert ended.status == 0, ended.lines
+    (shared / "fresh.txt").write_text("A fresh text about otters.\n", encoding="utf-8")
+    shutil.copytree(shared / "library", shared / "rebuilt", dirs_exist_ok=True)
+
+    def rebuilt(_say: Say) -> None:
+        with Library(shared / "rebuilt") as library:
+            library.build_index("bm25")
+            library.build_index("tfidf")
+
+    ran(rebuilt)
+    expected = [_told(shared / "library"), _told(shared / "rebuilt")]
+    (shared / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
+
+
+def _made(path: Path, offset: int, _say: Say) -> None:
+    """Several batches, replaced and removed documents, both indexes, dates, feedback, keys, a job and a long text."""
+    with Library(path, resolve(overrides=["retrieve.kind=tfidf"])) as library:
+        library.put([_document(number, "cellar") for number in range(offset, offset + 10)])
+        library.put([_document(number, "comet") for number in range(offset + 10, offset + 20)])
+        library.put([_document(number, "boiler") for number in range(offset + 5, offset + 12)])
+        long = "\n\n".join(_text(number, "long") for number in range(120))
+        library.put([Document("long.md", long, "Long", "", "2024-01-02")])
+        library.remove([f"cellar-{offset + 3}.txt", f"comet-{offset + 15}.txt"])
+        passage = Passage("comet-12.txt#0", "comet-12.txt", "A comet.", 0, 8, "Comet")
+        library.add_feedback(Feedback("When?", "right", "June", None, "short", (passage,), (), "me", "2024-01-01", 1))
+        from wherefrom.server.folder import ServerFolder
+        from wherefrom.server.jobs import Jobs
+        from wherefrom.server.keys import Keys
+
+        folder = ServerFolder(path)
+        folder.make()
+        Keys(folder).add("one", "read", 10)
+        Jobs(folder).add("remove", ["nothing"], [], "")
+
+
+def _document(number: int, about: str) -> Document:
+    date = f"2024-01-{number % 28 + 1:02}"
+    return Document(f"{about}-{number}.txt", _text(number, about), f"The {about} {number}", f"/notes/{about}", date)
+
+
+def _text(number: int, about: str) -> str:
+    chance = random.Random(f"{about} {number}")
+    words = [f"{chance.choice('abcdefgh')}{chance.randrange(200)}" for _ in range(chance.randrange(60, 300))]
+    lines = [" ".join(words[at : at + 11]).capitalize() + "." for at in range(0, len(words), 11)]
+    first = (
+        f"The {about} {number} is the {CANARY} of Ångström. Marta repairs boilers; the key lies in cellar {number}."
+    )
+    return " ".join([first, *lines])
+
+
+# --------------------------------------------------------------------------------------------- one corruption
+
+
+def attempt(given: Attempt) -> Outcome:
+    outcome = Outcome()
+    expected: list[dict[str, str]] = json.loads((given.shared / "expected.json").read_text(encoding="utf-8"))
+    for number in range(given.share(CORRUPTIONS)):
+        path = given.folder / f"{number}"
+        shutil.copytree(given.shared / "library", path)
+        what = corrupted(path, given.shared / "other", given.chance)
+        outcome.tried += 1
+        outcome.count(f"in {what.split()[0]}")
+        again = f"attempt {given.number}, {path}: {what}"
+        again_path = given.folder / f"{number}-again"
+        shutil.copytree(path, again_path)
+        _judged(path, expected, what, outcome, again)
+        _commanded(again_path, given.shared / "fresh.txt", what, outcome, again)
+        if not outcome.broke:
+            shutil.rmtree(path)
+            shutil.rmtree(again_path)
+    return outcome
+
+
+def _judged(path: Path, expected: list[dict[str, str]], what: str, outcome: Outcome, again: str) -> None:
+    """Whether `check` says what there is to say, before and after it repairs."""
+    for repair in (False, True):
+        shutil.copytree(path, path.with_suffix(".looked"))
+        verdict = _verdict(path.with_suffix(".looked"), repair)
+        shutil.rmtree(path.with_suffix(".looked")) if not repair else None
+        kind, part = "repaired" if repair else "looked at", what.split()[0]
+        raised = [line for line in verdict.lines if line.startswith("raised ")]
+        for line in raised:
+            said = "; ".join(verdict.lines[-2:])
+            outcome.break_(f"check ends in {line.split(':')[0]} {_where(verdict)} ({part})", said, again)
+        if verdict.status and not raised:
+            outcome.break_(f"check dies of status {verdict.status}", what, again)
+        if "sound" not in verdict.lines:
+            outcome.count(f"{kind}: unsound")
+            continue
+        outcome.count(f"{kind}: sound")
+        told = _told(path.with_suffix(".looked") if repair else path)
+        wrong = [name for name in expected[0] if told.get(name) not in [each[name] for each in expected]]
+        if wrong:
+            outcome.count("missed")
+            shown = "; ".join(f"{name}: {told.get(name, 'nothing')[:150]}" for name in wrong[:2])
+            differs = wrong[0].split(":")[0]
+            outcome.break_(f"check calls sound ({kind}) what differs in {differs}, damaged in {part}", shown, again)
+        else:
+            outcome.count("harmless" if not repair else "mended")
+    shutil.rmtree(path.with_suffix(".looked"), ignore_errors=True)
+
+
+def _verdict(path: Path, repair: bool) -> Ended:
+    def work(say: Say) -> None:
+        try:
+            with Library(path, _settings("bm25")) as library:
+                report = library.check(repair=repair)
+        except WherefromError as error:
+            say(f"refused {type(error).__name__}")
+            return
+        for problem in report.problems:
+            if CANARY in problem.what:
+                say(f"raised Quoting: {problem.what!r}")
+        say("sound" if report.sound else "unsound")
+
+    return ran(work)
+
+
+def _settings(kind: str) -> Settings:
+    return resolve(overrides=[*PLAIN, f"retrieve.kind={kind}"])
+
+
+def _told(path: Path) -> dict[str, str]:
+    """All that a library does, each thing as text; what it refuses by the kind of its error."""
+    told: dict[str, str] = {}
+
+    def work(say: Say) -> None:
+        for name, value in _behaviour(path):
+            say(json.dumps([name, value]))
+
+    ended = ran(work)
+    for line in ended.lines:
+        with contextlib.suppress(ValueError):
+            name, value = json.loads(line)
+            told[name] = value
+    if ended.status:
+        told["it ends"] = f"status {ended.status}: {ended.lines[-2:]}"
+    return told
+
+
+def _behaviour(path: Path) -> Iterator[tuple[str, str]]:
+    ids = [f"{about}-{number}.txt" for about in ("cellar", "comet", "boiler") for number in range(20)] + ["long.md"]
+    for kind in ("bm25", "tfidf"):
+        with contextlib.closing(Library(path, _settings(kind))) as library:
+            for question in QUESTIONS:
+                yield f"search by {kind}: {question}", _of(partial(_hits, library, question))
+                yield f"ask by {kind}: {question}", _of(partial(_answer, library, question))
+    with contextlib.closing(Library(path, _settings("bm25"))) as library:
+        yield "list", _of(lambda: [msgspec.to_builtins(facts) for facts in library.documents()])
+        yield "counts", _of(library.counts)
+        yield "feedback", _of(lambda: [msgspec.to_builtins(each) for each in library.feedback()])
+        for id in ids:
+            yield f"document: {id}", _of(partial(_plain, library.document, id))
+            yield f"passages: {id}", _of(partial(_plain, library.passages_of, id))
+
+
+def _hits(library: Library, question: str) -> list[tuple[str, str]]:
+    hits = library.pipeline(5).find_many([Question("", question)])[0].hits
+    return [(hit.passage.id, f"{hit.score:.4g}") for hit in hits]
+
+
+def _answer(library: Library, question: str) -> Any:
+    return msgspec.to_builtins(library.ask(question).answer)
+
+
+def _plain(read: Callable[[str], object], id: str) -> Any:
+    return msgspec.to_builtins(read(id))
+
+
+def _of(work: Callable[[], Any]) -> str:
+    """The result as text, by its hash where it is long; the kind of error where it is refused."""
+    try:
+        text = json.dumps(work(), default=str)
+    except WherefromError as error:
+        return f"refused: {type(error).__name__}"
+    except BaseException as error:  # noqa: BLE001 - told, and then judged
+        return f"fails: {type(error).__name__}"
+    return text if len(text) < 200 else f"{text[:100]} {hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+
+
+def _commanded(path: Path, fresh: Path, what: str, outcome: Outcome, again: str) -> None:
+    """Every command on the damaged library: an answer or an error in words, and no text of a document in it."""
+    commands = dict(_COMMANDS)
+    if "rescue" in wherefrom.cli.COMMANDS:
+        commands = {"rescue": "rescue --library {l} --into {l}-rescued", **commands}
+    for name, line in commands.items():
+        arguments = line.replace("{l}", str(path)).replace("{f}", str(fresh)).split()
+
+        def work(say: Say, arguments: list[str] = arguments) -> None:
+            noted = path.with_suffix(".errors")
+            with noted.open("wb") as errors, open(os.devnull, "wb") as nothing:  # noqa: PTH123
+                os.dup2(nothing.fileno(), 1)
+                os.dup2(errors.fileno(), 2)  # what is not Python writes there too
+                code = run_command(*arguments)
+            said = noted.read_text(encoding="utf-8", errors="replace")
+            if CANARY in said:
+                say(f"raised Quoting: {said[:200]!r}")
+            if "Traceback" in said or "panicked" in said:
+                say(f"raised Traceback: {said[-300:]!r}")
+            say(f"code {code}")
+
+        ended = ran(work, most_seconds=60)
+        outcome.count("commands")
+        raised = [line for line in ended.lines if line.startswith("raised ")]
+        where = f"{name} on damaged {what.split()[0]}"
+        if raised:
+            kind = f"{where}: {raised[0].split(':')[0]} {_where(ended)}"
+            outcome.break_(kind, "; ".join(ended.lines[-3:]), again)
+        elif ended.status:
+            outcome.break_(f"{where}: dies of status {ended.status}", what, again)
+
+
+def _where(ended: Ended) -> str:
+    return next((line.split(" <")[0] for line in ended.lines if line.startswith("where ")), "")
+
+
+# ------------------------------------------------------------------------------------------- ways to damage
+
+
+def corrupted(path: Path, other: Path, chance: random.Random) -> str:
+    """Change one file of a library; in words what was done, the kind of file first."""
+    locks = ("writer.lock", "jobs.lock")  # empty, and nobody reads them
+    files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.name not in locks]
+    by_kind: dict[str, list[Path]] = {}
+    for file in files:
+        by_kind.setdefault(_kind(file, path), []).append(file)
+    kinds = list(by_kind)
+    # The database holds all there is to lose: a third of the damage is there.
+    kind = "documents.sqlite" if chance.random() < 0.33 else chance.choice(kinds)
+    file = chance.choice(by_kind[kind])
+    done = chance.choice(_WAYS)(file, _foreign(file, path, other), chance)
+    return f"{kind} {file.relative_to(path)}: {done}"
+
+
+def _kind(file: Path, path: Path) -> str:
+    """Files of one kind are damaged as often as those of another: by their suffix, or by their name."""
+    part = file.relative_to(path).parts
+    if part[0] == "index":
+        return f"{part[1]}:{file.suffix or file.name}" if part[1] == "bm25" else f"{part[1]}:{file.name.split('-')[0]}"
+    return "/".join(part)
+
+
+def _foreign(file: Path, path: Path, other: Path) -> Path | None:
+    """The same kind of file in another library."""
+    kind = _kind(file, path)
+    return next((each for each in sorted(other.rglob("*")) if each.is_file() and _kind(each, other) == kind), None)
+
+
+def _byte(file: Path, _other: Path | None, chance: random.Random) -> str:
+    data = bytearray(file.read_bytes())
+    if not data:
+        return _longer(file, _other, chance)
+    at, area = place(bytes(data), file.name, chance)
+    before = data[at]
+    others = (before ^ 1 << chance.randrange(8), 0, 255, (before + 1) % 256)
+    data[at] = chance.choice([value for value in others if value != before])
+    file.write_bytes(data)
+    return f"byte {at} ({area}) from {before} to {data[at]}"
+
+
+def _stretch(file: Path, _other: Path | None, chance: random.Random) -> str:
+    data = bytearray(file.read_bytes())
+    if not data:
+        return _longer(file, _other, chance)
+    at, area = place(bytes(data), file.name, chance)
+    length = min(int(2 ** chance.uniform(1, 12)), len(data) - at)
+    data[at : at + length] = chance.choice((bytes(length), b"\xff" * length, chance.randbytes(length)))
+    file.write_bytes(data)
+    return f"{length} bytes from {at} ({area})"
+
+
+def _shorter(file: Path, _other: Path | None, chance: random.Random) -> str:
+    size = file.stat().st_size
+    length = chance.choice((0, size // 2, max(size - 1, 0), chance.randrange(size + 1)))
+    file.write_bytes(file.read_bytes()[:length])
+    return f"cut to {length} of {size} bytes"
+
+
+def _longer(file: Path, _other: Path | None, chance: random.Random) -> str:
+    more = chance.randbytes(chance.choice((1, 100, 4096)))
+    with file.open("ab") as end:
+        end.write(more)
+    return f"{len(more)} bytes more"
+
+
+def _gone(file: Path, _other: Path | None, _chance: random.Random) -> str:
+    file.unlink()
+    return "gone"
+
+
+def _swapped(file: Path, other: Path | None, chance: random.Random) -> str:
+    # Another library's database is a whole one: where it stands, nothing is left of what stood there.
+    if other is None or file.name == "documents.sqlite" or other.read_bytes() == file.read_bytes():
+        return _stretch(file, other, chance)
+    file.write_bytes(other.read_bytes())
+    return "that of another library"
+
+
+def _moved(file: Path, _other: Path | None, chance: random.Random) -> str:
+    """A block of the file stands where another should: a write that went to the wrong place."""
+    data = bytearray(file.read_bytes())
+    if len(data) < 1024:
+        return _stretch(file, _other, chance)
+    size = 512 if len(data) < 16_384 else 4096
+    a, b = (chance.randrange(len(data) // size) * size for _ in range(2))
+    if data[a : a + size] == data[b : b + size]:
+        return _stretch(file, _other, chance)
+    data[b : b + size] = data[a : a + size]
+    file.write_bytes(data)
+    return f"the {size} bytes at {b} are those at {a}"
+
+
+_WAYS = (_byte, _byte, _byte, _byte, _byte, _stretch, _stretch, _shorter, _longer, _gone, _swapped, _moved)
+
+
+def place(data: bytes, name: str, chance: random.Random) -> tuple[int, str]:
+    """A byte to change, and in which area of the file it lies: every area as often as the others."""
+    if name.endswith(".sqlite") and data[:15] == b"SQLite format 3":
+        return _sqlite_place(data, chance)
+    if name.endswith((".json", ".toml")):
+        areas: Mapping[str, list[int]] = {
+            "digit": [at for at, byte in enumerate(data) if 48 <= byte <= 57],
+            "letter": [at for at, byte in enumerate(data) if chr(byte).isalpha()],
+            "sign": [at for at, byte in enumerate(data) if byte in b'{}[]:,"='],
+        }
+        area = chance.choice([name for name, places in areas.items() if places] or ["any"])
+        return chance.choice(areas.get(area) or range(len(data))), area
+    size = len(data)
+    ends = {"head": range(min(32, size)), "tail": range(max(size - 64, 0), size), "body": range(size)}
+    area = chance.choice(list(ends))
+    return chance.choice(ends[area]), area
+
+
+def _sqlite_place(data: bytes, chance: random.Random) -> tuple[int, str]:
+    if chance.random() < 0.12:
+        return chance.randrange(100), "header"
+    size = int.from_bytes(data[16:18], "big") or 65536
+    size = 65536 if size == 1 else size
+    page = chance.randrange(max(len(data) // size, 1))
+    start = page * size
+    begin = start + (100 if page == 0 else 0)
+    names = {2: "inner index page", 5: "inner table page", 10: "index page", 13: "table page"}
+    kind = names.get(data[begin] if begin < len(data) else 0)
+    if kind is None:
+        return min(start + chance.randrange(size), len(data) - 1), "overflow or free page"
+    cells = int.from_bytes(data[begin + 3 : begin + 5], "big")
+    content = int.from_bytes(data[begin + 5 : begin + 7], "big") or 65536
+    head = 12 if data[begin] in (2, 5) else 8
+    areas = {"head": (begin, begin + head), "content": (start + content, start + size)}
+    if cells:
+        areas["pointers"] = (begin + head, begin + head + 2 * cells)
+        pointer = begin + head + 2 * chance.randrange(cells)
+        cell = start + int.from_bytes(data[pointer : pointer + 2], "big")
+        areas["cell's head"] = (cell, cell + 12)
+    if begin + head + 2 * cells < start + content:
+        areas["unused space"] = (begin + head + 2 * cells, start + content)
+    name = chance.choice(list(areas))
+    low, high = areas[name]
+    return min(chance.randrange(low, max(high, low + 1)), len(data) - 1), f"{name} of a {kind}"
+
+
+DAMAGE = Campaign(
+    name="damage",
+    unit="corruptions",
+    over="bytes, stretches, blocks and files of a library changed, cut, swapped or gone, every kind of file and area: "
+    "what `check` calls sound answers as before, and every command ends in words",
+    attempts=100,
+    seconds=300,
+    attempt=attempt,
+    ready=ready,
+)
