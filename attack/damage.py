@@ -106,9 +106,7 @@ def _text(number: int, about: str) -> str:
     chance = random.Random(f"{about} {number}")
     words = [f"{chance.choice('abcdefgh')}{chance.randrange(200)}" for _ in range(chance.randrange(60, 300))]
     lines = [" ".join(words[at : at + 11]).capitalize() + "." for at in range(0, len(words), 11)]
-    first = (
-        f"The {about} {number} is the {CANARY} of Ångström. Marta repairs boilers; the key lies in cellar {number}."
-    )
+    first = f"The {about} {number} is the {CANARY} of Ångström. Marta repairs boilers; the key lies in cellar {number}."
     return " ".join([first, *lines])
 
 
