@@ -6,15 +6,16 @@ import re
 import string
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 Span = tuple[int, int]
 
 # Where a sentence may end: closing punctuation before white space, the full stops of Chinese and
-# Japanese (which need no space), a blank line, or a line that begins an item of a list.
+# Japanese (which need no space), a blank line, or a line that begins an item of a list. A run of full stops is
+# looked at from its first one alone: from each of them, a page of dots would take minutes.
 _BREAK = re.compile(
-    r"""[.!?…]+["'”’»)\]]*(?=\s) | [。！？｡]+["”’」』）]* | [।॥։۔؟]+(?=\s)
+    r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s) | [。！？｡]+["”’」』）]* | (?<![।॥։۔؟])[।॥։۔؟]++(?=\s)
     | \n(?=[^\S\n]*(?:\n|[-*•–]\s|\d{1,3}[.)]\s))""",
     re.VERBOSE,
 )
@@ -38,7 +39,7 @@ _BETWEEN = frozenset(  # words, and no sign that stands for one
 )
 # Accents and vowel signs that follow a letter; Indic scripts are made of them.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u200c\u200d"
-_LETTERS = f"(?:[^\\W{_UNSPACED}]|[{_MARKS}])+"
+_LETTERS = f"(?:[^\\W{_UNSPACED}]|[{_MARKS}])++"
 _WORD = re.compile(rf"[{_UNSPACED}]|{_LETTERS}(?:['’.,·-]{_LETTERS})*|[^\w\s]")
 # What must be copied whole: `3.5`, `1,000`, `U.S` and `O'Brien`, but `Newton` of `Newton's`.
 _SOLID = f"[^\\W_{_UNSPACED}]"
@@ -80,7 +81,26 @@ def clean(text: str) -> str:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _UNPRINTABLE.sub(lambda match: "\n" if match[0] in "\x0b\x0c" else "", text)
-    return unicodedata.normalize("NFC", text)
+    return text if text.isascii() else unicodedata.normalize("NFC", _LONG_RUN.sub(_joined_run, text))
+
+
+# Signs that are no letters: a letter may bear many marks, but to bring them into their order takes the square of their
+# number. As Unicode's stream-safe format has it (UAX 15), an invisible joiner parts a run of more than thirty.
+_LONG_RUN = re.compile(r"[^\w\s\x00-\x7f]{31,}")
+_MOST_MARKS = 30
+_JOINER = "\u034f"
+
+
+def _joined_run(run: re.Match[str]) -> str:
+    pieces: list[str] = []
+    marks = 0
+    for character in run[0]:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > _MOST_MARKS:
+            pieces.append(_JOINER)
+            marks = 1
+        pieces.append(character)
+    return "".join(pieces)
 
 
 def says_something(text: str) -> bool:
@@ -103,19 +123,22 @@ def sentences(text: str) -> list[Span]:
     Rules, not a model: a border needs closing punctuation and white space, and is refused after an
     abbreviation, an initial, or before a small letter. Everything but white space is in a sentence.
     """
-    spans: list[Span] = []
+    return list(each_sentence(text))
+
+
+def each_sentence(text: str) -> Iterator[Span]:
+    """The sentences one by one: a file of millions of them is held once."""
     start = _skip_spaces(text, 0)
     for match in _BREAK.finditer(text, start):
         if match.start() < start or _belongs_to_word(text, start, match.start(), match.end()):
             continue
         end = match.end() if text[match.start()] != "\n" else _last_visible(text, start, match.start())
         if end > start:
-            spans.append((start, end))
+            yield start, end
         start = _skip_spaces(text, match.end())
     end = _last_visible(text, start, len(text))
     if end > start:
-        spans.append((start, end))
-    return spans
+        yield start, end
 
 
 def sentences_around(text: str, span: Span) -> Span:
@@ -182,7 +205,7 @@ def _belongs_to_word(text: str, sentence_start: int, mark: int, end: int) -> boo
         return True
     begin = max(sentence_start, mark - 12)
     word = text[begin:mark].rpartition(" ")[2].rpartition("\n")[2].lstrip("(\"'“‘[")
-    if word.isdigit() and text[sentence_start:mark] == word:  # the number of an item in a list
+    if word.isdigit() and mark - sentence_start == len(word):  # the number of an item in a list
         return True
     if len(word) == 1 and word.isupper():  # an initial, as in J. R. R. Tolkien
         return True

@@ -169,7 +169,10 @@ def _cleaned(record: Record) -> Record:
 _HEAD_BYTES = 65_536
 _ZIP_MAGIC = b"PK\x03\x04"
 _ENCRYPTED_OFFICE = b"\xd0\xcf\x11\xe0"  # reading it will say what to do
-_HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+# Nothing that was matched is given back: thousands of comments before something else would take for ever.
+_HTML = re.compile(
+    rb"\s*+(?:<\?xml[^>]*+>\s*+)?+(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
+)
 # Text that a machine reads: scripts, rich text, PostScript, XML and JSON.
 _FOR_MACHINES = (b"#!", b"{\\rtf", b"%!", b"<?xml", b"<svg", b"{", b"[{")
 

@@ -104,12 +104,44 @@ _SHALLOW = re.compile(r"</?(?:div|span|font|center|b|i|u|s|a|em|strong|small|big
 
 def _parsed(markup: str) -> Any | None:
     """The page as a tree; None when there is nothing in it."""
+    markup = _without_crowds(markup)
     page, too_deep = _tree(markup)
     if too_deep:  # the parser stops there; such pages are thousands of unclosed tags that only set the look
         page, too_deep = _tree(_SHALLOW.sub("\n", markup))
         if too_deep:
             raise IngestError(_TOO_DEEP)
     return page
+
+
+_MOST_ATTRIBUTES = 256  # of an element; the parser takes the square of their number, and no page needs half as many
+_ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"?|'[^']*+'?|[^\s>]*+))?+"""
+_OPENING = re.compile(r"<(?:!--|[a-z])", re.I)
+_TAG = re.compile(rf"<([a-z][^\s/>]*+)(?:{_ATTRIBUTE}){{0,{_MOST_ATTRIBUTES}}}+((?:{_ATTRIBUTE})*+)[\s/]*+>?", re.I)
+_RAW = {  # elements in which a tag is no tag
+    name: re.compile(f"</{name}", re.I)
+    for name in ("script", "style", "title", "textarea", "xmp", "iframe", "noframes")
+}
+
+
+def _without_crowds(markup: str) -> str:
+    """The page with no more than so many attributes an element."""
+    kept: list[str] = []
+    begin = place = 0
+    while opening := _OPENING.search(markup, place):
+        if opening[0] == "<!--":
+            end = markup.find("-->", opening.end())
+            place = end if end >= 0 else len(markup)
+            continue
+        tag = _TAG.match(markup, opening.start())
+        assert tag is not None  # whatever follows a name is an attribute or the end
+        if tag[2]:
+            kept.append(markup[begin : tag.start(2)])
+            begin = tag.end(2)
+        place = tag.end()
+        if raw := _RAW.get(tag[1].lower()):
+            closing = raw.search(markup, place)
+            place = closing.start() if closing else len(markup)
+    return "".join([*kept, markup[begin:]]) if kept else markup
 
 
 def _tree(markup: str) -> tuple[Any | None, bool]:
@@ -193,16 +225,54 @@ def _prune(page: Any) -> None:
         if len(form.text_content()) < total / 2:
             _drop(form)
     for header in list(body.iter("header")):
-        headings = header.xpath(".//h1")
-        for child in list(header):
-            if headings and child not in headings and not child.xpath(".//h1"):
-                _drop(child)
-        if not headings:
+        if not _holds_heading(header):
             _drop(header)
+            continue
+        for child in list(header):
+            if not _holds_heading(child):
+                _drop(child)
+    linked = _Linked(body)
     for element in list(body.iter("div", "section", "ul", "ol", "p", "table", "td", "a")):
         label = f"{element.get('class', '')} {element.get('id', '')}".strip()
-        if _ROLES.match(element.get("role", "")) or (label and _is_furniture(element, label, total)):
+        if _ROLES.match(element.get("role", "")) or (label and _is_furniture(element, label, total, linked)):
             _drop(element)
+
+
+def _holds_heading(element: Any) -> bool:
+    return next(element.iter("h1"), None) is not None
+
+
+_GONE = "wherefrom-gone"  # the tag of what was dropped
+
+
+def _drop(element: Any) -> None:
+    """Empty an element; it stays, for to move the text behind each of thousands takes the square of their number."""
+    element.clear(keep_tail=True)
+    element.tag = _GONE
+
+
+class _Linked:
+    """How many characters of each element are links; counted once for all, when it is first asked."""
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+        self._characters: dict[Any, int] | None = None
+
+    def __getitem__(self, element: Any) -> int:
+        if self._characters is None:
+            self._characters = self._counted()
+        return self._characters.get(element, 0)
+
+    def _counted(self) -> dict[Any, int]:
+        characters: dict[Any, int] = {}
+        for link in self._body.iter("a"):
+            characters[link] = len(link.text_content().strip())
+        if characters:
+            for element in reversed(list(self._body.iter())):
+                inside, parent = characters.get(element, 0), element.getparent()
+                if inside and parent is not None:
+                    characters[parent] = characters.get(parent, 0) + inside
+        return characters
 
 
 def _keep_marked_main(page: Any) -> None:
@@ -219,21 +289,14 @@ def _keep_marked_main(page: Any) -> None:
             return
 
 
-def _is_furniture(element: Any, label: str, total: int) -> bool:
+def _is_furniture(element: Any, label: str, total: int, linked: _Linked) -> bool:
     """Whether an element named like a notice or a menu is one: a notice is short, a menu is all links."""
     if _NOTICE.search(label):
         return len(element.text_content()) < min(3000, total * 0.7)
     if not _MENU.search(label):
         return False
     size = len(element.text_content().strip())
-    links = sum(len(link.text_content().strip()) for link in element.iter("a"))
-    return links >= size / 2 or ("footer" in label.lower() and size < total / 4)
-
-
-def _drop(element: Any) -> None:
-    """Remove an element but not the text behind it, which stays where it was."""
-    if element.getparent() is not None:
-        element.drop_tree()
+    return linked[element] >= size / 2 or ("footer" in label.lower() and size < total / 4)
 
 
 # --------------------------------------------------------------------------------------------- blocks
@@ -391,15 +454,19 @@ def _blocks(page: Any) -> list[_Block]:
 
     renderer = _Renderer()
     body = page.body if page.body is not None else page
+    text: list[str] = []  # in pieces where something was dropped in between
     for event, element in etree.iterwalk(body, events=("start", "end")):
         tag = element.tag if isinstance(element.tag, str) else ""
-        if event == "start":
-            renderer.start(tag, element)
-            renderer.text(element.text)
-        else:
-            renderer.end(tag)
-            if element is not body:
-                renderer.text(element.tail)
+        if tag != _GONE:
+            renderer.text("".join(text))
+            text.clear()
+            if event == "start":
+                renderer.start(tag, element)
+            else:
+                renderer.end(tag)
+        following = element.text if event == "start" else element.tail if element is not body else None
+        if following:
+            text.append(following)
     return renderer.blocks
 
 

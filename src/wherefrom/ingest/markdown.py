@@ -70,7 +70,7 @@ def _yaml_string(value: str) -> str:
         return ""
     if quoted := re.match(r"""(["'])(.*)\1\s*(?:#.*)?$""", value):
         return quoted[2].replace('\\"', '"').replace("''", "'")
-    return re.sub(r"\s+#.*$", "", value)
+    return re.sub(r"(?<!\s)\s++#.*$", "", value)
 
 
 # -------------------------------------------------------------------------------------------- blocks

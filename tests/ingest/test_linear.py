@@ -1,0 +1,105 @@
+"""Small files that were made to take for ever are read at once: nothing takes the square of a file's length."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import docx
+import pytest
+
+from wherefrom.config import IngestSettings
+from wherefrom.errors import IngestError
+from wherefrom.ingest.formats import Record, read
+from wherefrom.ingest.split import split
+
+# Each takes minutes, some years, where a step takes the square of the length; half a minute is far from both.
+pytestmark = pytest.mark.timeout(30)
+
+MANY = 200_000
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def word(body: str) -> bytes:
+    """A Word document with this body."""
+    plain, made = io.BytesIO(), io.BytesIO()
+    docx.Document().save(plain)
+    with zipfile.ZipFile(plain) as parts, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as out:
+        for part in parts.infolist():
+            whole = f"<w:document {WORD}><w:body>{body}</w:body></w:document>".encode()
+            out.writestr(part, whole if part.filename == "word/document.xml" else parts.read(part))
+    return made.getvalue()
+
+
+def cell(text: str) -> str:
+    return f"<w:tc><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>"
+
+
+ATTACKS: dict[str, tuple[str, Callable[[], str | bytes]]] = {
+    "comments before no page": ("page.html", lambda: "<!---->" * 40 + "x"),
+    "comments in what has no suffix": ("page", lambda: "<!---->" * 5_000 + "x"),
+    "a page of full stops": ("dots.txt", lambda: "." * MANY),
+    "a page of danda": ("danda.txt", lambda: "।" * MANY),
+    "marks in disorder": ("marks.txt", lambda: "a" + "\u0301\u0316" * MANY),
+    "marks in a record": ("marks.jsonl", lambda: '{"text": "a' + "\\u0301\\u0316" * MANY + '"}'),
+    "marks in references": ("marks.html", lambda: "a" + "&#769;&#790;" * MANY),
+    "attributes": ("attributes.html", lambda: "<p " + " ".join(f"a{i}='>'" for i in range(MANY)) + ">There."),
+    "attributes in Markdown": ("attributes.md", lambda: "<p " + " ".join(f"a{i}=1" for i in range(MANY)) + ">There."),
+    "menus in a row": ("menus.html", lambda: "<p>" + "<nav></nav>some text " * 100_000),
+    "forms in a row": ("forms.html", lambda: "<p>" + "<form></form>some text " * 100_000),
+    "menus in menus": (
+        "nested.html",
+        lambda: "<div class=menu><a></a>" * 1_500 + "<a></a>" * 20_000 + "text " * 20_000,
+    ),
+    "headings of a header": ("header.html", lambda: "<header>" + "<h1>a</h1>" * 50_000 + "</header>"),
+    "a title of blanks": ("title.md", lambda: "---\ntitle: a" + " " * MANY + "b\n---\nThere."),
+    "runs of Word": ("runs.docx", lambda: word("<w:p>" + "<w:r><w:t>a</w:t></w:r>" * MANY + "</w:p>")),
+    "a row of Word": ("row.docx", lambda: word("<w:tbl><w:tr>" + cell("a") * 60_000 + "</w:tr></w:tbl>")),
+    "a row of a page": ("row.html", lambda: "<table><tr>" + "<td>a</td>" * 60_000 + "</tr></table>"),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_it_is_read_or_refused_at_once(attack: str, tmp_path: Path) -> None:
+    name, make = ATTACKS[attack]
+    data = make()
+    path = tmp_path / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    with suppress(IngestError):
+        for outcome in read(path, IngestSettings()):
+            if isinstance(outcome, Record):
+                assert split(outcome.text)
+
+
+def test_a_word_may_bear_many_marks_but_no_run_is_without_end() -> None:
+    from wherefrom.text import clean
+
+    assert clean("e\u0301") == "é"
+    assert clean("e\u0316\u0301") == "e\u0316\u0301".replace("e\u0316\u0301", "é\u0316")
+    few, many = "a" + "\u0316" * 30, "a" + "\u0316" * 31
+    assert clean(few) == few
+    assert clean(many) == few + "\u034f\u0316"
+    assert clean("─" * 100) == "─" * 100  # signs that are no marks stay alone
+
+
+def test_an_element_keeps_the_text_in_it_whatever_its_attributes() -> None:
+    from wherefrom.ingest.html import read as page
+
+    many = " ".join(f"a{i}='<p>'" for i in range(1_000))
+    script = "<script>if (a<b) " + "x " * 1_000 + "</script>"
+    text = page(f"<p {many} class='x'>First.</p>{script}<!-- <p {many} --><p>Last.</p>".encode(), "x.html")[1]
+    assert text == "First.\n\nLast."
+
+
+def test_control_characters_in_a_page_are_left_out_and_the_rest_is_read() -> None:
+    from wherefrom.ingest.html import read as page
+
+    rest = b" There is more of it, and nothing else in it is odd." * 20
+    body = b"<p>\x01One<nav>a\x02</nav>\x03two\x0b, \x1b[31mthree.</p><form>\x05x</form>\x08Four" + rest
+    text = page(body, "x.html")[1]
+    assert "One" in text
+    assert "two" in text
+    assert "Four" in text
