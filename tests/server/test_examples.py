@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from wherefrom import Library
 from wherefrom.config import resolve
+from wherefrom.server.app import create_app
 from wherefrom.server.examples import examples, question_of
 from wherefrom.types import Document
 
@@ -28,6 +29,9 @@ from wherefrom.types import Document
         ("He died in 1849.", None),
         ("In 1849 it was founded.", None),
         ("It was built in 1900.", None),
+        ("An R-Tree is a special index.", "What is an R-Tree?"),
+        ("To print your cheques, select File and then Print.", "How do I print my cheques?"),
+        ("To be sure, select it.", None),
         ("Nobody knows.", None),
         ("", None),
     ],
@@ -60,4 +64,24 @@ def test_most_of_the_sample_library_s_are_answered(tmp_path: Path) -> None:
 
 def test_they_are_told_over_http(client: TestClient) -> None:
     assert client.get("/examples").json() == {"questions": []}
+
+
+def test_only_those_that_are_answered_are_shown_and_each_once(tmp_path: Path) -> None:
+    settings = resolve(overrides=("rank.kind=none", "read.kind=sentence", "judge.kind=lexical"))
+    with Library(tmp_path / "library", settings) as library:
+        library.put(
+            [
+                Document("a", "Petra is a city. It has a gate."),
+                Document("b", "Petra is a city in Jordan. It has walls."),
+                Document("c", "Hokusai died in 1849."),
+            ]
+        )
+        assert sorted(examples(library, 6)) == ["What is Petra?", "When did Hokusai die?"]
+    judged = resolve(overrides=("rank.kind=none", "read.kind=sentence", "judge.kind=lexical", "judge.min_chance=1.0"))
+    for chosen, shown in ((settings, ["What is Petra?", "When did Hokusai die?"]), (judged, [])):
+        with TestClient(create_app(Library(tmp_path / "library", chosen)), base_url="http://localhost") as client:
+            assert sorted(client.get("/examples").json()["questions"]) == shown
+
+
+def test_a_number_of_examples_that_is_none_is_refused(client: TestClient) -> None:
     assert client.get("/examples", params={"limit": 0}).status_code == 422

@@ -92,7 +92,9 @@ def test_by_keyboard_alone_from_the_question_to_the_evidence_and_back(site: str,
     page.keyboard.type(ICELAND)
     page.keyboard.press("Enter")
     expect(page.locator("#progress")).to_have_text("Answered.")
-    expect(page.locator("#said")).to_have_text(re.compile(r"^Answer: Iceland became .* 1944\. Chance \d+ in 100\.$"))
+    expect(page.locator("#said")).to_have_text(
+        re.compile(r"^Answer: Iceland became .* 1944\. Chance (over )?\d+ in 100\.$")
+    )
     tab_to("Iceland")  # the first word: the others are reached by arrows
     outline = "getComputedStyle(document.activeElement).outlineStyle"
     assert page.evaluate(outline) == "solid"
@@ -139,6 +141,7 @@ def test_axe_finds_nothing_wrong(site: str, opened: Open, scheme: str) -> None:
     assert violations(page) == []
     ask(page, ICELAND)
     page.locator(".answer .word").nth(3).hover()
+    page.get_by_text("How this answer was found").click()
     page.get_by_text("What the scores mean").click()
     assert violations(page) == []
     page.get_by_role("link", name="Open the document at this word").click()
@@ -223,8 +226,19 @@ def test_on_a_phone_nothing_runs_over_the_side(large: str, site: str, opened: Op
     shown = opened(site, 360, 740, is_mobile=True, has_touch=True, color_scheme="dark")
     ask(shown, ICELAND)
     assert fits(shown)
-    shown.locator(".answer .word").nth(5).tap()
+    word = shown.locator(".answer .word").nth(5)
+    word.tap()
     expect(shown.locator(".where")).to_contain_text("17 is from Iceland")
+    sheet = shown.locator(".places").bounding_box()
+    tapped = word.bounding_box()
+    assert sheet is not None
+    assert tapped is not None
+    assert round(sheet["y"] + sheet["height"]) == 740, "its place comes up from below"
+    assert 0 <= tapped["y"] < sheet["y"], "and leaves the word in sight"
+    assert violations(shown) == []
+    shown.get_by_role("button", name="Close this").tap()
+    expect(word).to_be_in_viewport()
+    expect(shown.get_by_role("button", name="Close this")).to_be_hidden()
 
 
 # -------------------------------------------------------------------------------------------- scripts and sizes

@@ -49,10 +49,16 @@ _DONE = r"\w+ed|born|built|begun|cut|found|given|held|laid|made|sent|set|shown|s
 _WAS_DONE = re.compile(rf"{_THING} (?P<was>was|were) (?P<done>{_DONE}){_REST} {_DATE}")
 _DID = re.compile(rf"{_THING} (?P<did>{'|'.join(_PAST)}){_REST} {_DATE}")
 _IS = re.compile(rf"{_NAME} (?P<is>is|are) (?:an?|one of) ")
+_WAY = "use|select|choose|click|run|type|press|go|open|enter|set|add|call|create|install|pass"
+_TO = re.compile(
+    rf"To (?P<what>(?!(?:do|be|this|that|it)\b)[a-z]+(?: [\w’'-]+){{1,7}}), "
+    rf"(?:you (?:can|must|need to|should) )?(?:{_WAY})\b"
+)
+_OURS = {"your": "my", "you": "I", "yourself": "myself"}  # who asks, and who is told
 
 
 def examples(library: Library, limit: int) -> list[str]:
-    """At most one question a document, from documents all over the first ones."""
+    """Different questions, at most one a document, from documents all over the first ones; not asked yet."""
     documents = library.documents(limit=_DOCUMENTS)
     step = max(1, len(documents) // _LOOKED_INTO)
     passage_ids = [f"{facts.id}#{ordinal}" for facts in documents[::step] for ordinal in range(_PASSAGES)]
@@ -63,8 +69,9 @@ def examples(library: Library, limit: int) -> list[str]:
             if question := question_of(passage.text[start:end]):
                 (when if question.startswith("When ") else what).setdefault(passage.document_id, question)
     if len(when) < limit:
-        return list({**what, **when}.values())[:limit]
-    return list(when.values())[:: len(when) // limit][:limit]
+        return list(dict.fromkeys({**what, **when}.values()))[:limit]
+    different = list(dict.fromkeys(when.values()))
+    return different[:: max(1, len(different) // limit)][:limit]
 
 
 def question_of(sentence: str) -> str | None:
@@ -75,9 +82,12 @@ def question_of(sentence: str) -> str | None:
         return f"When did {_inside(match['thing'])} {_PAST[match['did']]}{match['rest']}?"
     if match := _IS.match(sentence):
         return f"What {match['is']} {_inside(match['thing'])}?"
+    if match := _TO.match(sentence):
+        return f"How do I {' '.join(_OURS.get(word, word) for word in match['what'].split())}?"
     return None
 
 
 def _inside(thing: str) -> str:
     """As it is written within a sentence."""
-    return "the " + thing.removeprefix("The ") if thing.startswith("The ") else thing
+    first, _, rest = thing.partition(" ")
+    return f"{first.lower()} {rest}" if first in ("The", "A", "An") and rest else thing

@@ -22,6 +22,10 @@ from wherefrom.types import Trace
 
 router = APIRouter(tags=["questions"])
 
+_MADE = 3  # times as many examples are made as are shown: some are declined
+_EXAMPLES_SECONDS = 6.0  # after which no more of them are tried
+_KEPT_EXAMPLES = 500
+
 NAMES: dict[type[Any], str] = {
     HitsFound: "hits",
     CandidatesRead: "candidates",
@@ -95,9 +99,30 @@ async def search(body: SearchRequest, request: Request) -> Response:
 
 @router.get("/examples", summary="Questions to begin with")
 async def example_questions(request: Request, limit: Annotated[int, Query(ge=1, le=20)] = 6) -> ExampleQuestions:
-    """Made from sentences of the library that answer them; none where it has no sentences of the forms known."""
+    """Made from sentences of the library, and asked before they are shown; none where none is answered."""
     state: ServerState = request.app.state.server
-    return ExampleQuestions(questions=await state.off_loop(lambda: examples(state.library, limit)))
+    made = await state.off_loop(lambda: examples(state.library, _MADE * limit))
+    until = asyncio.get_running_loop().time() + _EXAMPLES_SECONDS
+    shown: list[str] = []
+    for question in made:
+        if len(shown) == limit or asyncio.get_running_loop().time() > until:
+            break
+        if await _answers(question, request, state):
+            shown.append(question)
+    return ExampleQuestions(questions=shown)
+
+
+async def _answers(question: str, request: Request, state: ServerState) -> bool:
+    """Whether the library answers it; what was found out is kept as long as the answer can be the same."""
+    known = state.tried_examples
+    at = (await state.off_loop(state.library.counts), question)
+    if at not in known:
+        events = state.engine.ask(question, request.app.state.style, None)
+        answer = (await _last(events, request)).trace.answer
+        while len(known) >= _KEPT_EXAMPLES:
+            del known[next(iter(known))]
+        known[at] = answer is not None and answer.text is not None
+    return known[at]
 
 
 @router.post("/summarize", summary="Tell many documents around a question", status_code=501, response_class=Response)

@@ -42,6 +42,8 @@ class ServerState:
         self.jobs = Jobs(self.folder)
         self.engine = Engine(library, settings, self.metrics, pipeline)
         self.worker = IngestWorker(library.path, library.settings(), self.folder)
+        # Whether the library, of so many documents and passages, answers an example.
+        self.tried_examples: dict[tuple[tuple[int, int], str], bool] = {}
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="wherefrom-reader")
         self._looking: asyncio.Task[None] | None = None
 

@@ -10,12 +10,13 @@ const SOURCES = {
   vocabulary: "the writer's own word",
 };
 
-/** Shows words as they come; `passages` is a map of those known so far, `placeOf` tells a passage's rank. */
+const small = matchMedia("(max-width: 40rem)"); // as in style.css: a word's place then comes up from below
+
+/** Shows words as they come; `passages` is a map of those known so far. */
 export class AnswerView {
-  constructor(question, passages, placeOf) {
+  constructor(question, passages) {
     this.question = question;
     this.passages = passages;
-    this.placeOf = placeOf;
     this.words = [];
     this.evidence = [];
     this.restsOn = []; // what a bare Yes or No was decided by
@@ -26,10 +27,20 @@ export class AnswerView {
       "aria-label": "The answer, word by word: arrow keys move, Enter opens the document",
       onkeydown: (event) => this.#move(event),
     });
-    this.where = make("div", { class: "where" });
-    this.told = make("div", {}, this.text, legend());
+    this.line = make("p", { id: "where-line" });
+    this.extra = make("div");
+    this.cards = make("ol", { class: "cards" });
+    const away = make("button", { type: "button", class: "away", onclick: () => this.#away() }, "Close this");
+    this.where = make("div", { class: "where" }, this.line, this.extra, this.cards);
+    this.told = make("div", {}, this.text);
     const heading = make("h3", { id: "where-title" }, "Where it comes from");
-    this.places = make("section", { class: "card", "aria-labelledby": "where-title" }, heading, this.where);
+    const head = make("div", { class: "where-head" }, heading, legend(), away);
+    this.places = make(
+      "section",
+      { class: "places", "aria-labelledby": "where-title", onkeydown: (event) => event.key === "Escape" && this.#away() },
+      head,
+      this.where,
+    );
   }
 
   append(words) {
@@ -69,17 +80,48 @@ export class AnswerView {
         "aria-describedby": "where-line",
         onmouseenter: show,
         onfocus: show,
-        onclick: show,
+        onclick: (event) => {
+          show();
+          if (!small.matches) return;
+          this.places.classList.add("sheet");
+          event.currentTarget.scrollIntoView({ block: "start" }); // above what has come up
+        },
       },
       word.text,
     );
   }
 
-  /** The last word of each stretch from one passage tells the passage's rank, as a footnote does. */
+  /** The passages that words are from, in the order in which the answer comes to them: a source's number. */
+  get #sources() {
+    const ids = this.words.filter((word) => word.source === "passage").map((word) => word.passage_id);
+    const decided = this.restsOn.map((word) => word.passage_id);
+    return [...new Set([...ids, ...decided, ...this.evidence.map((passage) => passage.id)])]
+      .map((id) => this.passages.get(id))
+      .filter(Boolean);
+  }
+
+  /** The answer and its sources for the clipboard: each stretch with the number of the passage it is from. */
+  get cited() {
+    const sources = this.#sources;
+    const numbers = new Map(sources.map((passage, at) => [passage.id, at + 1]));
+    let text = "";
+    let marked = "";
+    this.words.forEach((word, index) => {
+      text += word.space + word.text;
+      marked += word.space + word.text;
+      const number = word.source === "passage" && numbers.get(word.passage_id);
+      if (number && this.words[index + 1]?.passage_id !== word.passage_id) marked += `[${number}]`;
+    });
+    const ranges = (passage) => rangesOf([...this.words, ...this.restsOn], passage);
+    return { text, marked, sources: sources.map((passage) => ({ passage, ranges: ranges(passage) })) };
+  }
+
+  /** The last word of each stretch from one passage tells the source's number, as a footnote does. */
   #number() {
     const elements = this.text.querySelectorAll(".word");
+    const ids = this.#sources.map((passage) => passage.id);
     this.words.forEach((word, index) => {
-      const place = word.source === "passage" ? this.placeOf(word.passage_id) : 0;
+      const place = word.source === "passage" ? ids.indexOf(word.passage_id) + 1 : 0;
       const ends = this.words[index + 1]?.passage_id !== word.passage_id;
       if (place && ends) elements[index].dataset.mark = place;
       else delete elements[index].dataset.mark;
@@ -105,9 +147,11 @@ export class AnswerView {
       elements[at].tabIndex = -1;
       next.tabIndex = 0;
       next.focus();
+    } else if (event.key === "Escape") {
+      this.#away();
     } else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      this.where.querySelector("a")?.click();
+      (this.cards.querySelector(".held a") ?? this.cards.querySelector("a"))?.click();
     }
   }
 
@@ -116,21 +160,21 @@ export class AnswerView {
     const word = this.words[index];
     this.text.querySelectorAll(".word").forEach((element, at) => element.classList.toggle("held", at === index));
     const share = `Share: ${Math.round(100 * word.share)} %`;
-    const line = make("p", { id: "where-line" }, make("b", {}, named(word.text)), " is ");
     const passage = this.passages.get(word.passage_id);
+    this.line.replaceChildren(make("b", {}, named(word.text)), " is ");
+    this.extra.replaceChildren();
     if (word.source === "passage" && passage) {
       const [exact] = inDocument([word], passage);
-      line.append("from ", titled(passage), `, characters ${exact.start} to ${exact.end}. ${share}.`);
-      const quote = quoted(passage.text, rangesOf(this.words, passage), word);
-      this.where.replaceChildren(line, quote, opener(passage, [exact], "Open the document at this word"));
-      quote.scrollTop = quote.querySelector("mark.exact").offsetTop - quote.clientHeight / 2;
+      this.line.append("from ", titled(passage), `, characters ${exact.start} to ${exact.end}. ${share}.`);
+      this.#lay(passage.id, word);
     } else if (word.source === "question") {
-      line.append(`${SOURCES.question}. ${share}.`);
+      this.line.append(`${SOURCES.question}. ${share}.`);
       const range = word.start === null ? null : { start: word.start, end: word.end };
-      this.where.replaceChildren(line, quoted(this.question, [], range));
+      this.extra.append(quoted(this.question, [], range));
+      this.#lay();
     } else {
-      line.append(`${SOURCES.vocabulary}: it stands in no passage. ${share}.`);
-      this.where.replaceChildren(line, ...(this.restsOn.length ? this.#quotes() : []));
+      this.line.append(`${SOURCES.vocabulary}: it stands in no passage. ${share}.`);
+      this.#lay();
     }
   }
 
@@ -142,17 +186,42 @@ export class AnswerView {
     const said = this.restsOn.length
       ? "It stands in no passage, and was decided by the words that are marked here."
       : `${copied} copied from ${count(this.evidence.length, "passage")}${rest}. Point at a word, or move to it, to see its place.`;
-    this.where.replaceChildren(make("p", { id: "where-line" }, said), ...this.#quotes());
+    this.line.replaceChildren(said);
+    this.extra.replaceChildren();
+    this.#lay();
   }
 
-  /** The passages that the answer rests on, with its words marked. */
-  #quotes() {
-    return this.evidence.flatMap((passage) => {
-      const ranges = rangesOf([...this.words, ...this.restsOn], passage);
-      const link = opener(passage, inDocument(ranges, passage), "Open the document here");
-      return [make("p", {}, titled(passage)), quoted(passage.text, ranges), link];
+  /** A card a source, the answer's words marked in it; one may be held, at the place of one word. */
+  #lay(held = null, exact = null) {
+    const words = [...this.words, ...this.restsOn];
+    const cards = this.#sources.map((passage, at) => {
+      const chosen = passage.id === held;
+      const ranges = rangesOf(words, passage);
+      const aims = chosen ? inDocument([exact], passage) : inDocument(ranges, passage);
+      const quote = quoted(passage.text, ranges, chosen ? exact : null);
+      const link = opener(passage, aims, chosen ? "Open the document at this word" : "Open the document here");
+      const head = make("p", { class: "source-head" }, make("span", { class: "place" }, String(at + 1)), titled(passage));
+      const section = passage.section ? make("p", { class: "muted small" }, named(passage.section)) : null;
+      return make("li", { class: `card source${chosen ? " held" : ""}` }, head, section, quote, link);
     });
+    this.cards.replaceChildren(...cards);
+    for (const quote of this.cards.querySelectorAll(".quote")) atMark(quote);
   }
+
+  /** On a small screen: back to the answer alone. */
+  #away() {
+    if (!this.places.classList.contains("sheet")) return;
+    this.places.classList.remove("sheet");
+    this.text.querySelector('[tabindex="0"]')?.focus();
+  }
+}
+
+/** Have the mark in sight, with whole lines above it. */
+function atMark(quote) {
+  const mark = quote.querySelector("mark.exact") ?? quote.querySelector("mark");
+  if (!mark) return;
+  const line = parseFloat(getComputedStyle(quote).lineHeight) || 24;
+  quote.scrollTop = Math.max(0, Math.floor((mark.offsetTop - quote.clientHeight / 3) / line) * line);
 }
 
 export function titled(passage) {

@@ -2,18 +2,22 @@
 
 import { ask } from "./api.js";
 import { AnswerView } from "./answer.js";
-import { beyond, declined, gauge, inHundred } from "./chance.js";
-import { byId, count, make, named } from "./dom.js";
+import { beyond, declined, gauge, inHundred, threshold } from "./chance.js";
+import { copying } from "./copying.js";
+import { byId, clipped, count, make, named } from "./dom.js";
 import { feedback } from "./feedback.js";
 import { remember } from "./history.js";
 import * as problems from "./problems.js";
 import { explained, timed } from "./why.js";
 
 const STYLES = { short: "a few words", sentence: "a sentence", passage: "a passage" };
+const MOST_EARLIER = 20; // questions of this tab that stay at hand below the answer
 
 export class Asking {
   #running = null;
   #ready = { styles: [], style: "short", min_chance: 0 };
+  #trip = null;
+  #earlier = [];
 
   constructor() {
     byId("ask-form").addEventListener("submit", (event) => {
@@ -74,8 +78,7 @@ export class Asking {
     byId("stop").hidden = false;
     byId("progress").textContent = "Looking for passages…";
     byId("said").textContent = "";
-    byId("result").replaceChildren(trip.element);
-    byId("result").hidden = false;
+    this.#see(trip);
     try {
       for await (const [name, data] of ask(asked, running.signal)) {
         if (running !== this.#running) return;
@@ -88,6 +91,28 @@ export class Asking {
     } finally {
       if (running === this.#running) byId("stop").hidden = true;
     }
+  }
+
+  /** One answer in sight, those before it a line each below. */
+  #see(trip) {
+    const others = [this.#trip, ...this.#earlier].filter(
+      (each) => each && each !== trip && each.done && each.asked.question !== trip.asked.question,
+    );
+    this.#trip = trip;
+    this.#earlier = others.slice(0, MOST_EARLIER);
+    byId("result").replaceChildren(trip.element);
+    byId("result").hidden = false;
+    const back = (each) => {
+      this.#running?.abort();
+      this.#see(each);
+      byId("asked").focus();
+    };
+    const rows = this.#earlier.map((each) => {
+      const question = make("button", { type: "button", class: "quiet", onclick: () => back(each) }, named(each.asked.question));
+      return make("li", {}, question, make("span", { class: "muted small", dir: "auto" }, clipped(each.done, 120)));
+    });
+    byId("earlier").querySelector("ol").replaceChildren(...rows);
+    byId("earlier").hidden = !rows.length;
   }
 
   #asked() {
@@ -109,22 +134,25 @@ class Trip {
 
   constructor(asked, needed, anyway) {
     Object.assign(this, { asked, needed, anyway });
+    this.done = ""; // what it came to, once it has
     this.told = make("div", { class: "told" });
     this.chancePlace = make("div");
     this.wherePlace = make("div");
-    this.feedbackPlace = make("div");
+    this.actsPlace = make("div", { class: "acts" });
     this.whyPlace = make("div");
     this.timePlace = make("p", { class: "muted small" });
+    this.foldName = make("span", {}, "Passages found");
+    this.fold = make("details", { class: "how", hidden: true }, make("summary", {}, this.foldName));
+    this.fold.append(this.whyPlace, this.timePlace);
     this.element = make(
       "section",
       { "aria-labelledby": "asked" },
-      make("h2", { class: "asked", id: "asked" }, named(asked.question)),
+      make("h2", { class: "asked", id: "asked", tabindex: "-1" }, named(asked.question)),
       this.told,
       this.chancePlace,
-      this.feedbackPlace,
       this.wherePlace,
-      this.whyPlace,
-      this.timePlace,
+      this.actsPlace,
+      this.fold,
     );
   }
 
@@ -144,14 +172,13 @@ class Trip {
   }
 
   chance({ chance, declined: declines }) {
-    this.chancePlace.replaceChildren(gauge(chance, this.needed));
     if (declines) this.#decline(chance);
+    else this.chancePlace.replaceChildren(gauge(chance, this.needed));
   }
 
   words({ words }) {
     if (!this.#answer) {
-      const placeOf = (id) => this.#hits.findIndex((hit) => hit.passage.id === id) + 1;
-      this.#answer = new AnswerView(this.asked.question, this.#passages, placeOf);
+      this.#answer = new AnswerView(this.asked.question, this.#passages);
       this.told.replaceChildren(this.#answer.told);
       this.wherePlace.replaceChildren(this.#answer.places);
     }
@@ -163,7 +190,7 @@ class Trip {
     const { answer } = trace;
     this.#hits = trace.hits;
     this.#candidates = trace.candidates;
-    this.chancePlace.replaceChildren(...(answer.reason ? [] : [gauge(answer.chance, this.needed)]));
+    this.chancePlace.replaceChildren(...(answer.text === null ? [] : [gauge(answer.chance, this.needed)]));
     if (answer.reason) this.told.replaceChildren(beyond(answer.reason));
     else if (answer.text === null) this.#decline(answer.chance);
     else {
@@ -171,8 +198,11 @@ class Trip {
       this.#answer.finish(answer);
     }
     this.#why(new Set(answer.evidence.map((passage) => passage.id)), answer.text === null);
-    this.feedbackPlace.replaceChildren(feedback(trace));
+    const cited = answer.text === null ? null : this.#answer.cited;
+    this.actsPlace.replaceChildren(feedback(trace), copying(this.asked.question, this.asked.style, cited));
     this.timePlace.textContent = timed(trace.timings);
+    if (answer.text !== null) this.timePlace.before(threshold(this.needed));
+    this.done = answer.text ?? "declined";
     byId("progress").textContent = answer.text === null ? "Declined." : "Answered.";
     byId("said").textContent =
       answer.text === null
@@ -192,6 +222,12 @@ class Trip {
   }
 
   #why(answered, declines = false) {
+    this.fold.hidden = !this.#hits.length;
+    this.foldName.textContent = declines
+      ? "What was looked at"
+      : this.#candidates.length
+        ? "How this answer was found"
+        : `${count(this.#hits.length, "passage")} found`;
     this.whyPlace.replaceChildren(explained(this.#hits, this.#candidates, answered, declines));
   }
 }

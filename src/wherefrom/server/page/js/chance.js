@@ -1,17 +1,27 @@
-// The chance that the answer is right, as a gauge, and what is said where it declines.
+// How sure the answer is, said as what it means, and what is said where it declines.
 
-import { make, width } from "./dom.js";
+import { clipped, make, named, width } from "./dom.js";
 import { opener, titled } from "./answer.js";
 import { inDocument, quoted } from "./text.js";
 
+/** Never "100 in 100": nothing here is certain. */
 export function inHundred(chance) {
-  return `${Math.round(100 * chance)} in 100`;
+  const share = Math.round(100 * chance);
+  return share >= 100 ? "over 99 in 100" : share <= 0 ? "under 1 in 100" : `${share} in 100`;
 }
 
-/** A gauge with the smallest chance that is answered with marked on it. */
+/** A chance in words, with how it is painted. */
+export function worth(chance) {
+  if (chance >= 0.9) return { level: "good", words: "Very probably right" };
+  if (chance >= 0.7) return { level: "good", words: "Probably right" };
+  if (chance >= 0.4) return { level: "middling", words: "Right or wrong, better look" };
+  return { level: "poor", words: "Probably wrong" };
+}
+
+/** How sure it is: words, what they mean, and a gauge with the least chance that is answered with marked on it. */
 export function gauge(chance, needed) {
-  const level = chance >= 0.7 ? "good" : chance >= 0.4 ? "middling" : "poor";
-  const words = { good: "it probably is", middling: "it may be, or not", poor: "it probably is not" }[level];
+  const { level, words } = worth(chance);
+  const share = inHundred(chance);
   const meter = make(
     "div",
     {
@@ -21,22 +31,21 @@ export function gauge(chance, needed) {
       "aria-valuemin": "0",
       "aria-valuemax": "100",
       "aria-valuenow": String(Math.round(100 * chance)),
-      "aria-valuetext": `${inHundred(chance)}: ${words}`,
+      "aria-valuetext": `${share}: ${words}`,
     },
     width(make("div", { class: "fill" }), chance),
   );
   const need = make("div", { class: "need" });
   need.style.insetInlineStart = `calc(${100 * needed}% - 1px)`;
   meter.append(need);
-  const told = make(
-    "span",
-    {},
-    "Chance that the answer is right: ",
-    make("b", {}, inHundred(chance)),
-    ` (${words}). `,
-  );
-  told.append(make("span", { class: "muted" }, `It answers from ${inHundred(needed)} on: the line in the gauge.`));
+  const meaning = `of 100 answers as sure as this, ${share.replace(" in 100", "")} are right`;
+  const told = make("span", {}, make("b", {}, words), make("span", { class: "muted" }, ` – ${meaning}.`));
   return make("div", { class: "gauge" }, meter, told);
+}
+
+/** From which chance on it answers. */
+export function threshold(needed) {
+  return make("p", { class: "muted small" }, `It answers from ${inHundred(needed)} on: the line in the gauge.`);
 }
 
 /** That the question is one that nobody here can answer, and why. */
@@ -53,17 +62,27 @@ export function declined(chance, needed, candidates, hits, anyway) {
       ? `The chance that it does is ${inHundred(chance)}, and I answer from ${inHundred(needed)} on.`
       : "Nothing in it has to do with the words of the question.";
   box.append(make("p", {}, make("b", {}, "The library does not answer this, as far as I can tell."), ` ${why}`));
-  const nearest = candidates[0] ?? (hits[0] && { passage: hits[0].passage, start: 0, end: 0 });
-  if (nearest) {
-    const range = [{ start: nearest.start, end: nearest.end }];
-    box.append(
-      make("h3", {}, "Nearest to it"),
-      make("p", {}, titled(nearest.passage)),
-      quoted(nearest.passage.text, range),
-    );
-    box.append(opener(nearest.passage, inDocument(range, nearest.passage), "Open the document here"));
+  const nearest = candidates.find(({ passage }) => !isContents(passage.text));
+  const passage = nearest?.passage ?? hits.find((hit) => !isContents(hit.passage.text))?.passage;
+  if (passage) {
+    const range = nearest ? [{ start: nearest.start, end: nearest.end }] : [];
+    box.append(make("h3", {}, "Nearest to it"));
+    if (nearest && chance > 0) {
+      const doubt = ` (${worth(chance).words.toLowerCase()})`;
+      box.append(make("p", { class: "nearest" }, named(clipped(nearest.text, 200)), make("span", { class: "muted" }, doubt)));
+    }
+    const aim = nearest ? range : [{ start: 0, end: Array.from(passage.text).length }];
+    box.append(make("p", { class: "small" }, titled(passage)), quoted(passage.text, range));
+    box.append(opener(passage, inDocument(aim, passage), "Open the document here"));
   }
   if (candidates.length)
     box.append(make("p", {}, make("button", { type: "button", onclick: anyway }, "Answer all the same")));
   return box;
+}
+
+/** A table of contents or an index: lines that end in the number of a page. It names things and tells nothing. */
+export function isContents(text) {
+  const lines = text.split("\n").filter((line) => line.trim());
+  const numbered = lines.filter((line) => /(\.\s*){4,}\d*\s*$|\s\d{1,4}\s*$/.test(line.slice(-60)));
+  return lines.length >= 4 && numbered.length >= 0.6 * lines.length;
 }

@@ -21,9 +21,15 @@ export function named(text, properties = {}) {
   return make("bdi", { dir: "auto", ...properties }, plain(text));
 }
 
-/** Without the characters that turn the order of letters around or that are none: a name must not pass for another. */
+/** On one line, without the characters that turn letters around or that are none: a name must not pass for another. */
 export function plain(text) {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+  return text.replace(/\s+/g, " ").replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+}
+
+/** On one line and not longer than `most` characters. */
+export function clipped(text, most) {
+  const line = Array.from(plain(text));
+  return line.length > most ? `${line.slice(0, most).join("").trimEnd()}…` : line.join("");
 }
 
 /** A part of 1 as a width: attributes named style are not allowed here, properties are. */

@@ -1,14 +1,16 @@
 // The questions asked in this browser, kept there and nowhere else.
 
-import { byId, kept, make, named } from "./dom.js";
+import { byId, clipped, kept, make, named } from "./dom.js";
 import { inHundred } from "./chance.js";
 
 const MOST = 50;
+const LONGEST = 160; // characters of an answer: a passage is opened, not kept
 const storage = () => localStorage;
 
 export function remember(entry) {
   const older = read().filter(({ question }) => question !== entry.question);
-  kept.write(storage, "history", [entry, ...older].slice(0, MOST));
+  const short = { ...entry, answer: entry.answer === null ? null : clipped(entry.answer, LONGEST) };
+  kept.write(storage, "history", [short, ...older].slice(0, MOST));
 }
 
 /** The list; `again` asks one of them once more. */
@@ -22,7 +24,7 @@ export function showHistory(again) {
   };
   const rows = entries.map(({ question, answer, chance, style, when }) => {
     const what = make("div", { class: "what" }, named(question));
-    what.append(make("span", { class: "muted small", dir: "auto" }, answer ?? "declined"));
+    what.append(make("span", { class: "muted small", dir: "auto" }, typeof answer === "string" ? clipped(answer, LONGEST) : "declined"));
     what.append(
       make(
         "span",

@@ -2,6 +2,7 @@
 
 import { api } from "./api.js";
 import { Asking } from "./ask.js";
+import { askedIn } from "./copying.js";
 import { Documents } from "./documents.js";
 import { byId, count } from "./dom.js";
 import { showHistory } from "./history.js";
@@ -16,6 +17,8 @@ const viewer = new Viewer();
 const documents = new Documents(() => changed());
 const uploads = new Uploads(() => changed());
 let view = "#/";
+let known = () => {};
+const configured = new Promise((resolve) => (known = resolve)); // which styles there are
 
 function changed() {
   viewer.forget();
@@ -27,7 +30,13 @@ function changed() {
 function route(first = false) {
   const hash = location.hash || "#/";
   const place = placeIn(hash);
-  if (place) {
+  const asked = askedIn(hash);
+  if (asked) {
+    // Its words stay out of the browser's own history from here on.
+    history.replaceState(null, "", "#/");
+    viewer.close();
+    askAgain(asked.question, asked.style);
+  } else if (place) {
     see(view, false);
     viewer.open(place, view);
   } else if (Object.hasOwn(VIEWS, hash)) {
@@ -51,9 +60,10 @@ function see(hash, focus) {
   if (hash === "#/history") showHistory(askAgain);
 }
 
-function askAgain(question, style) {
+async function askAgain(question, style) {
   location.hash = "#/";
   see("#/", false);
+  await configured;
   asking.ask(question, style);
   byId("question").focus();
 }
@@ -77,6 +87,7 @@ async function start() {
   const ready = await look();
   if (!ready) return;
   asking.configure(ready);
+  known();
   performance.mark("interactive");
   const greet = async () => {
     asking.examples((await api.examples()).questions);

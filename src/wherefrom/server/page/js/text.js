@@ -55,9 +55,11 @@ const AROUND = 350; // characters shown on each side of a word in a long passage
 /** A passage with ranges of it marked, and one of them as the exact place; long ones are cut around it. */
 export function quoted(text, ranges, exact = null) {
   const about = exact ?? ranges[0] ?? { start: 0, end: 0 };
-  const length = Array.from(text).length;
-  const from = length > 3 * AROUND ? Math.max(0, about.start - AROUND) : 0;
-  const to = length > 3 * AROUND ? Math.min(length, about.end + AROUND) : length;
+  const letters = Array.from(text);
+  const { length } = letters;
+  const cut = length > 3 * AROUND;
+  const from = cut && about.start > AROUND ? wordFrom(letters, about.start - AROUND, about.start) : 0;
+  const to = cut ? Math.min(length, about.end + AROUND) : length;
   const cuts = new Set([from, to]);
   for (const { start, end } of exact ? [...ranges, exact] : ranges) cuts.add(start).add(end);
   const offsets = [...cuts].filter((cut) => cut >= from && cut <= to).sort((a, b) => a - b);
@@ -73,6 +75,13 @@ export function quoted(text, ranges, exact = null) {
   }
   if (to < length) quote.append(" …");
   return quote;
+}
+
+/** The first beginning of a word in a stretch, or its end. */
+function wordFrom(letters, start, end) {
+  let at = start;
+  while (at < end && !/\s/.test(letters[at - 1])) at++;
+  return at;
 }
 
 /** Whether a text could change the order of letters around it. */

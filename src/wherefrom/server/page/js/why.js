@@ -22,14 +22,13 @@ const FEW = 5; // shown before the rest is asked for
 /** The part of the page about it; `answered` are the ids of the passages that the answer is from. */
 export function explained(hits, candidates, answered, declines = false) {
   const names = [...new Set([...hits, ...candidates].flatMap((each) => Object.keys(each.features)))];
-  const title = declines ? "What was looked at" : candidates.length ? "Why this answer" : "Passages found";
-  const box = make("section", { "aria-labelledby": "why-title" }, make("h2", { id: "why-title" }, title));
+  const box = make("div", {});
   const story = told(hits, candidates);
   if (story && !declines) box.append(make("p", {}, ...story));
   if (candidates.length) {
     const scales = scalesOf(candidates);
     box.append(
-      make("h3", {}, "Possible answers"),
+      make("h3", {}, "Answers it chose from"),
       list(
         candidates.map((candidate, at) => candidateRow(candidate, at, scales)),
         3,
@@ -39,7 +38,7 @@ export function explained(hits, candidates, answered, declines = false) {
   if (hits.length) {
     const scales = scalesOf(hits);
     box.append(
-      make("h3", {}, "Passages, best first"),
+      make("h3", {}, "Passages it read, best first"),
       list(
         hits.map((hit, at) => hitRow(hit, at, scales, answered)),
         FEW,
