@@ -394,15 +394,44 @@ class TestCheck:
         assert len(result.problems) >= 2
         assert filled.check().problems == ()
 
-    def test_a_text_that_changed_by_itself_stays_wrong(self, filled: Library) -> None:
+    def test_a_text_that_changed_by_itself_stays_wrong_until_its_file_is_ingested(
+        self, filled: Library, notes: Path
+    ) -> None:
         with sqlite3.connect(filled.path / "documents.sqlite") as connection:
             connection.execute("UPDATE document SET text = replace(text, 'Roses', 'Noses')")
         connection.close()
         result = filled.check()
         assert not result.sound
         assert [problem.what for problem in result.problems] == [
-            "document 'garden.txt': its text is not the one that was written"
+            f"document 'garden.txt': its text is not the one that was written; ingest its file again "
+            f"({notes / 'garden.txt'}), or `wherefrom remove` it"
         ]
+
+        assert filled.ingest([notes]).replaced == 1
+        assert filled.check().problems == ()
+        assert ids_found(filled, "roses") == ["garden.txt"]
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "UPDATE document SET text = replace(text, 'Roses', 'Noses')",
+            "UPDATE document SET title = title || '!'",
+            "UPDATE passage SET start = start + 1",
+            "UPDATE passage SET section = 'elsewhere'",
+            "DELETE FROM passage",
+            "UPDATE document SET first = 77 WHERE id = 'garden.txt'",
+            "DELETE FROM checksum",
+        ],
+    )
+    def test_a_damaged_document_counts_as_changed(self, filled: Library, notes: Path, damage: str) -> None:
+        """Without a check before: its file has the same bytes as ever."""
+        with sqlite3.connect(filled.path / "documents.sqlite") as connection:
+            connection.execute(damage)
+        connection.close()
+        assert filled.ingest([notes]).replaced in (1, 2)
+        assert filled.check().sound
+        assert filled.check().problems == ()
+        assert ids_found(filled, "roses") == ["garden.txt"]
 
     def test_library_toml_is_written_again(self, filled: Library) -> None:
         (filled.path / "library.toml").write_text("documents = 77\n")

@@ -132,13 +132,14 @@ class Library:
             return folder.build_index(name, report)
 
     def check(self, repair: bool = True) -> CheckReport:
-        """Verify everything, and make anew what can be derived from the documents."""
+        """Verify everything, and make anew what can be derived from the documents: not where you may only read."""
         folder = self._folder()
-        if repair:
+        if repair and folder.writable:
             with folder.mending():
                 problems = tuple(folder.problems(repair=True))
         else:
-            problems = tuple(folder.problems(repair=False))
+            with folder.looking():
+                problems = tuple(folder.problems(repair=False))
         documents, passages = folder.store.counts()
         return CheckReport(documents, passages, problems)
 

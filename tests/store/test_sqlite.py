@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from contracts.store import StoreContract
 from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
 from wherefrom.store import schema
-from wherefrom.store.sqlite import SQLiteStore, _byte_offsets
+from wherefrom.store.sqlite import Misfit, SQLiteStore, _byte_offsets
 from wherefrom.types import Document
 
 
@@ -75,13 +75,13 @@ def test_an_error_while_staging_changes_nothing(store: SQLiteStore) -> None:
 
 def test_a_full_disk_is_told_and_leaves_what_was_there(store: SQLiteStore) -> None:
     store.put([Document("a", "kept")])
-    (pages,) = store._connection().execute("PRAGMA page_count").fetchone()
-    store._connection().execute(f"PRAGMA max_page_count = {pages + 2}")
+    (pages,) = store._database._connection("connection").execute("PRAGMA page_count").fetchone()
+    store._database._connection("connection").execute(f"PRAGMA max_page_count = {pages + 2}")
     with pytest.raises(LibraryError, match="disk is full"):
         store.put([Document("b", "x" * 1_000_000)])
     assert store.document("a") == Document("a", "kept")
     assert store.document("b") is None
-    store._connection().execute("PRAGMA max_page_count = 1000000")
+    store._database._connection("connection").execute("PRAGMA max_page_count = 1000000")
     store.put([Document("b", "now it fits")])
     assert store.counts() == (2, 2)
 
@@ -122,14 +122,14 @@ def test_text_that_changed_by_itself_is_noticed(store: SQLiteStore) -> None:
     assert list(store.misfits()) == []
     with sqlite3.connect(store.path) as other:
         other.execute("UPDATE document SET text = 'one\n\ntwu' WHERE id = 'a'")
-    assert list(store.misfits()) == [("a", "its text is not the one that was written")]
+    assert list(store.misfits()) == [Misfit("a", "", "its text is not the one that was written", text_right=False)]
 
 
 def test_passages_that_do_not_fit_are_noticed(store: SQLiteStore) -> None:
     store.put([Document("a", "one\n\ntwo")])
     with sqlite3.connect(store.path) as other:
         other.execute("UPDATE passage SET byte_start = byte_start + 1 WHERE key = 1")
-    assert list(store.misfits()) == [("a", "its passages do not match its text")]
+    assert list(store.misfits()) == [Misfit("a", "", "its passages are not those that were written", text_right=True)]
 
 
 def test_a_file_that_is_no_database_is_refused_in_words(tmp_path: Path) -> None:
@@ -167,7 +167,10 @@ def test_dates_are_kept_and_go_with_their_documents(store: SQLiteStore) -> None:
 def test_a_library_from_before_there_were_dates_gets_them(store: SQLiteStore) -> None:
     store.put([Document("a", "one", title="A")])
     with sqlite3.connect(store.path, isolation_level=None) as connection:
-        connection.execute("DROP TABLE dated")
+        for table in ("dated", "checksum", "index_file"):
+            connection.execute(f"DROP TABLE {table}")
+        for table in ("feedback", "file", "meta"):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN sum")
         connection.execute("PRAGMA user_version = 3")
     connection.close()
     store.close()
@@ -210,7 +213,7 @@ class TestUpgrade:
 
 def test_reading_passages_for_days_does_not_grow(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """CPython's connections keep a note of every blob they have opened, so they are made anew."""
-    monkeypatch.setattr("wherefrom.store.sqlite._MOST_BLOBS", 500)
+    monkeypatch.setattr("wherefrom.store.database._MOST_BLOBS", 500)
     staged = store.stage([Document(f"d{number}", f"text {number}") for number in range(50)])
     store.publish(staged)
     listing = store.documents()  # another statement of the same thread goes on meanwhile
@@ -227,4 +230,4 @@ def test_reading_passages_for_days_does_not_grow(store: SQLiteStore, monkeypatch
         tracemalloc.stop()
     assert after - before < 100_000  # without it, 5,000 blobs leave 450,000 bytes
     assert len(list(listing)) == 49
-    assert len(store._connections) == 2
+    assert len(store._database._connections) == 2

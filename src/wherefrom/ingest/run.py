@@ -188,7 +188,7 @@ class _Run:
         source = file.source
         digest = _file_hash(file.path)
         # What has been sent replaces what has its name, even if the very same was sent before that.
-        if not file.sent and self.folder.store.file_hash(source) == digest:
+        if not file.sent and self.folder.store.file_hash(source) == digest and not self._damaged(source):
             self.tally.unchanged += 1
             self._date(source, _changed(file.path))
             return
@@ -214,7 +214,7 @@ class _Run:
         self._ids[id] = source
         document = Document(id, record.text, record.title, source, record.date or _changed(file.path))
         known = self.folder.store.facts(id)
-        if known and known == (source, content_hash(document)):
+        if known and known == (source, content_hash(document)) and not self.folder.damaged([id]):
             self.tally.unchanged += 1
             if self.folder.store.dates([id]).get(id, "") != document.date:
                 self.folder.store.set_dates({id: document.date})
@@ -230,6 +230,10 @@ class _Run:
         self._batch_size += len(document.text)
         if self._full():
             self._write()
+
+    def _damaged(self, source: str) -> bool:
+        """Whether any document of a file is not what was written: then the file is read, as if it had changed."""
+        return self.folder.damaged(self.folder.store.with_source(source))
 
     def _date(self, source: str, date: str) -> None:
         """Give an unchanged file's documents a date, where they are of a library from before there were any."""

@@ -63,9 +63,11 @@ class BM25Index:
             self._writing().delete_documents_by_query(query)
 
     def commit(self) -> None:
+        """When this returns, no file changes any more: what was merged meanwhile is waited for."""
         if self._writer is not None:
             try:
                 self._writer.commit()
+                self._end_writer()
             except (ValueError, OSError) as error:
                 raise LibraryError(f"the index in {self.path} cannot be written: {error}") from error
             self.refresh()
@@ -90,9 +92,14 @@ class BM25Index:
             self._searcher = self._opened.searcher()
 
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.wait_merging_threads()  # ends the writer: the next one can then take its lock
-        self._opened = self._writer = self._searcher = None
+        self._end_writer()
+        self._opened = self._searcher = None
+
+    def _end_writer(self) -> None:
+        """What was put and not committed is given up; the next writer can then take the lock."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.wait_merging_threads()
 
     def _search_one(self, text: str, k: int) -> list[tuple[int, float]]:
         import tantivy

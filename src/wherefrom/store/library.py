@@ -2,7 +2,7 @@
 
     library.toml       what the library is, for people: format, counts, settings
     documents.sqlite   the documents, the source of truth
-    index/<name>/      one folder an index: always bm25, others where they were built
+    index/<name>/      one folder an index: always bm25, others where they were built; <name>.2 where it was built anew
     writer.lock        held by the process that writes
 
 Why a crash at any instant loses nothing: documents are first staged (in the database, seen by nobody),
@@ -17,8 +17,8 @@ import os
 import shutil
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,7 +38,8 @@ from wherefrom.errors import (
 )
 from wherefrom.stages import Index
 from wherefrom.store import schema
-from wherefrom.store.sqlite import SQLiteStore, Staged
+from wherefrom.store.sqlite import Misfit, SQLiteStore, Staged
+from wherefrom.store.sums import FileSum, differing, file_sums
 from wherefrom.text import Span
 from wherefrom.types import Document
 
@@ -46,7 +47,13 @@ MakeIndex = Callable[[Path, IndexSettings], Index]
 SplitText = Callable[[str, SplitSettings], list[Span]]
 
 _DATABASE = "documents.sqlite"
-_UNFINISHED = {"index", "writer.lock", "writer.txt"}  # all there is when a process dies while making a library
+# All there is when a process dies while making a library.
+_UNFINISHED = {
+    "index",
+    "writer.lock",
+    "writer.txt",
+    *(f"{_DATABASE}{part}" for part in ("", "-journal", "-wal", "-shm")),
+}
 _REBUILD_BATCH = 20_000
 _ALWAYS = ("bm25",)  # indexes that every library has
 
@@ -68,6 +75,7 @@ class LibraryFolder:
         self._make_indexes = indexes
         self.store = SQLiteStore(path / _DATABASE, lambda text: split(text, self.settings.split))
         self.indexes: dict[str, Index] = {}
+        self._opened_at: dict[str, Path] = {}
         self._lock = FileLock(path / "writer.lock")
         self._seen = -1
 
@@ -78,10 +86,10 @@ class LibraryFolder:
         """Open the library at `path`; with `create`, make it if there is none."""
         folder = cls(path, settings, split, indexes)
         try:
-            if _finished(path):
-                folder._open_store(create=False)
+            if folder._finished():
+                folder._open_store()
             elif create:
-                path.mkdir(parents=True, exist_ok=True)
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)  # what people write is for their own eyes
                 with folder._locked():
                     folder._create()
             else:
@@ -90,6 +98,11 @@ class LibraryFolder:
             raise LibraryError(f"the library at {path} cannot be opened: {error.strerror or error}") from error
         return folder
 
+    @property
+    def writable(self) -> bool:
+        """Whether this user may change it; whoever may not can ask, search, list, show and look for damage."""
+        return os.access(self.path, os.W_OK) and self.store.writable
+
     # Writing.
 
     @contextmanager
@@ -97,8 +110,8 @@ class LibraryFolder:
         """Be the one writer; clears away what a killed writer left behind."""
         with self._locked():
             self._find_indexes()
-            self.store.recover()
-            self._drop_retired()
+            self._refuse_damage()
+            self._recover()
             try:
                 yield
             finally:
@@ -113,12 +126,15 @@ class LibraryFolder:
         """Be the one writer of a library whose indexes may be broken."""
         with self._locked():
             self._find_indexes()
-            self.store.recover()
-            with suppress(LibraryDamaged):  # then the index is built anew, without what is retired
-                self._drop_retired()
             yield
             for index in self.indexes.values():
                 index.close()
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """See to it that nobody writes meanwhile, where this user may."""
+        with self._locked() if self.writable else nullcontext():
+            yield
 
     def put(self, documents: Sequence[Document], files: Mapping[str, bytes] | None = None) -> None:
         """Write documents, replacing old versions; when this returns they are safe and can be found.
@@ -131,13 +147,17 @@ class LibraryFolder:
             index.remove(retired)
             index.put(staged.keys, self._indexed(staged))
             index.commit()
-        self.store.publish(staged, forgotten=retired, files=files)
+        self.store.publish(staged, forgotten=retired, files=files, sealed=self._sums())
 
     def remove(self, ids: Sequence[str]) -> list[str]:
         """Take documents out everywhere; the ids of those that were there."""
         removed = self.store.remove(ids)
         self._drop_retired()
         return removed
+
+    def damaged(self, ids: Iterable[str]) -> bool:
+        """Whether any of these documents is not what was written: then it counts as changed."""
+        return any(True for _ in self.store.misfits(ids))
 
     def build_index(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> int:
         """Build an index that the library lacks, or build it anew; how many passages it has.
@@ -163,6 +183,7 @@ class LibraryFolder:
                 )
         version = self.store.version()
         if version != self._seen:
+            self._find_indexes()
             for index in self.indexes.values():
                 index.refresh()
             self._seen = version
@@ -176,51 +197,73 @@ class LibraryFolder:
     # Checking.
 
     def problems(self, repair: bool) -> Iterator[Problem]:
-        """Look at everything; what can be derived from the documents is made anew if `repair`."""
+        """Look at everything; what can be derived from the documents is made anew if `repair`.
+
+        To repair, be `mending`. Nothing is written before the database is known to be sound.
+        """
         damages = list(self.store.problems())
         if damages:
             yield from (Problem(damage, repaired=False) for damage in damages)
+            yield Problem(f"`wherefrom rescue {self.path} NEW` saves what is whole into a new library", repaired=False)
             return
-        for id, what in list(self.store.misfits()):
-            yield Problem(f"document '{id}': {what}", repaired=repair and self._mended(id, what))
-        for name in list(self.indexes):
-            fault = self._index_fault(name)
-            if fault:
-                if repair:
-                    self._rebuild(name)
-                yield Problem(f"index '{name}': {fault}", repaired=repair)
+        misfits = list(self.store.misfits())
+        interrupted = self._interrupted()
+        faults = {name: self._index_fault(name, interrupted) for name in self.indexes}
         if repair:
-            self._drop_retired()
-        if self._toml_text() != _text_or_none(self.path / "library.toml"):
+            for name, fault in faults.items():
+                if fault:
+                    self._rebuild(name)
+            self._recover()
+        for misfit in misfits:
+            yield Problem(_in_words(misfit), repaired=repair and self._mended(misfit))
+        if repair and misfits:  # which passages the indexes were to have was part of the damage
+            for name in self.indexes:
+                if self._index_fault(name, interrupted=False):
+                    self._rebuild(name)
+        for name, fault in faults.items():
+            if fault:
+                yield Problem(f"index '{name}': {fault}", repaired=repair)
+        toml = _text_or_none(self.path / "library.toml")
+        if toml != self._toml_text():
             if repair:
                 self._write_toml()
-            yield Problem("library.toml is missing or out of date", repaired=repair)
+            state = "missing" if toml is None else "out of date"
+            yield Problem(f"library.toml is {state}; `wherefrom check` writes it from the database", repair)
 
-    def _mended(self, id: str, what: str) -> bool:
-        """Cut a document into passages again; a text that has changed by itself cannot be mended."""
-        document = self.store.document(id)
-        if document is None or "text is not the one" in what:
+    def _mended(self, misfit: Misfit) -> bool:
+        """Cut a document into passages again; a text that has changed by itself has to come from its file again."""
+        document = self.store.document(misfit.id) if misfit.text_right else None
+        if document is None:
+            self.store.read_again(misfit.source)
             return False
         self.put([document])
         return True
 
-    def _index_fault(self, name: str) -> str | None:
-        expected = {key for key, _, _ in self.store.live_passages()}
+    def _index_fault(self, name: str, interrupted: bool) -> str | None:
+        """What is wrong with an index, in words; a killed writer has left it ahead of what is known of it."""
+        known = self.store.sealed(name)
+        changed = differing(self._folder(name), known, deep=True, rewritten=not interrupted)
+        if interrupted:  # and the files that it has taken away are not missed
+            changed = [file for file in changed if (self._folder(name) / file).exists()]
+        if changed:
+            return f"{len(changed)} of its files are not what was written, such as {changed[0]}"
+        expected = self.store.live_keys()
         try:
             indexed = self.indexes[name].keys()
         except LibraryDamaged as error:
             return str(error)
-        missing, extra = len(expected - indexed), len(indexed - expected)
+        missing = len(expected - indexed)
+        extra = 0 if interrupted else len(indexed - expected - set(self.store.retired()))
         if missing or extra:
             return f"{missing} passages are missing from it and {extra} are too many"
         return None
 
     def _rebuild(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> None:
-        """Build an index beside the old one and put it in its place."""
+        """Build an index beside the old one, which serves until one transaction says that the new one is it."""
         passages, done = self.store.counts()[1], 0
-        fresh = self.path / "index" / f"{name}.new"
-        shutil.rmtree(fresh, ignore_errors=True)
-        index = self._make_indexes[name](fresh, self.settings.index)
+        unfinished = self.path / "index" / f"{name}.new"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        index = self._make_indexes[name](unfinished, self.settings.index)
         index.create()
         keys: list[int] = []
         texts: list[str] = []
@@ -235,51 +278,128 @@ class LibraryFolder:
         index.put(keys, texts)
         index.commit()
         index.close()
+        before = self._folder(name)
+        fresh = before if not before.exists() else before.with_name(name if before.name != name else f"{name}.2")
+        if fresh != before:
+            shutil.rmtree(fresh, ignore_errors=True)
+        unfinished.rename(fresh)
+        self.store.seal({name: file_sums(fresh, {})}, {name: fresh.name}, self._interrupted())
         if name in self.indexes:
-            self.indexes[name].close()
-        shutil.rmtree(self.path / "index" / name, ignore_errors=True)
-        fresh.rename(self.path / "index" / name)
+            self.indexes.pop(name).close()
+        if fresh != before:
+            shutil.rmtree(before, ignore_errors=True)
         self._find_indexes()
         report(passages, passages)
 
     # Inside.
 
     def _create(self) -> None:
-        """Indexes first: a database that exists then means that the library is whole."""
+        """Indexes first: tables that are laid then mean that the library is whole, with its settings."""
         wanted = {*_ALWAYS, self.settings.retrieve.kind} & self._make_indexes.keys()
+        sealed = {}
         for name in sorted(wanted):
-            index = self._make_indexes[name](self.path / "index" / name, self.settings.index)
+            folder = self.path / "index" / name
+            index = self._make_indexes[name](folder, self.settings.index)
             index.create()
             index.close()
-        self._open_store(create=True)
+            sealed[name] = file_sums(folder, {})
+        self.store.create({"settings": to_mapping(self.settings)}, sealed)
+        self._find_indexes()
+        self._write_toml()
 
-    def _open_store(self, create: bool) -> None:
+    def _open_store(self) -> None:
+        if self.store.format() < (schema.FORMAT if self.writable else schema.READABLE):
+            if not self.writable:
+                raise LibraryError(
+                    f"the library at {self.path} is of an earlier format and has to be brought up to date, but you may "
+                    "not write to it: its owner does so with any command, or copy it to where you may"
+                )
+            with self._locked():
+                self.store.upgrade()
+                self._find_indexes()
+                with suppress(LibraryDamaged):  # a broken index is for `check` to find
+                    self._recover()
+        saved = self.store.meta("settings")
+        if saved is None:
+            raise LibraryDamaged(
+                f"the library at {self.path} has lost the settings it was made with; "
+                f"`wherefrom rescue {self.path} NEW` makes a new one of its documents"
+            )
+        self.settings = _with_fixed(self.settings, saved, self.path)
+        self._find_indexes()
+
+    def _finished(self) -> bool:
+        """Whether a whole library is there; False for nothing or an unfinished one, an error for anything else."""
+        if not self.path.exists():
+            return False
+        if not self.path.is_dir():
+            raise LibraryForeign(f"{self.path} is a file; a library is a folder")
+        names = {entry.name for entry in self.path.iterdir()}
         declared = _declared_format(self.path)
         if declared is not None and declared > schema.FORMAT:
             raise LibraryTooNew(schema.too_new(declared))
-        if not create and self.store.needs_upgrade():
-            with self._locked():
-                self.store.open(create=True)
-        else:
-            self.store.open(create=create)
-        saved = self.store.meta("settings")
-        if saved is None:
-            self.store.set_meta("settings", to_mapping(self.settings))
-        else:
-            self.settings = _with_fixed(self.settings, saved, self.path)
-        self._find_indexes()
-        if create:
-            self._write_toml()
+        if _DATABASE in names and self.store.format() > 0 and not self._unsettled():
+            return True
+        if "library.toml" in names:
+            raise LibraryDamaged(
+                f"the library at {self.path} has lost its {_DATABASE}, or what was in it; put it back from a backup, "
+                "or delete the folder and ingest again"
+            )
+        if names - _UNFINISHED:
+            raise LibraryForeign(f"{self.path} is not a library and is not empty; name another folder with --library")
+        return False
+
+    def _unsettled(self) -> bool:
+        """Whether an earlier version of wherefrom was killed after it had laid the tables, and before all else."""
+        return self.store.meta("settings") is None and self.store.counts() == (0, 0)
+
+    def _folder(self, name: str) -> Path:
+        """Where an index is: as it was laid, or as it was last built anew."""
+        return self.path / "index" / str((self.store.meta("folders") or {}).get(name, name))
 
     def _find_indexes(self) -> None:
         """The indexes that the library has; another process may have built one since, or taken one away."""
         for name, make in self._make_indexes.items():
-            path = self.path / "index" / name
+            path = self._folder(name)
             there = name in _ALWAYS or path.exists()
-            if there and name not in self.indexes:
-                self.indexes[name] = make(path, self.settings.index)
-            elif not there and name in self.indexes:
+            if name in self.indexes and (not there or self._opened_at[name] != path):
                 self.indexes.pop(name).close()
+            if there and name not in self.indexes:
+                self.indexes[name], self._opened_at[name] = make(path, self.settings.index), path
+
+    def _interrupted(self) -> bool:
+        """Whether the indexes may be ahead of what is known of them: a writer was killed, or an upgrade."""
+        return self.store.indexing() or any(not self.store.sealed(name) for name in self.indexes)
+
+    def _refuse_damage(self) -> None:
+        """An error where an index is not what was written: what is put into it now would hide that."""
+        if not self._interrupted():
+            for name in self.indexes:
+                changed = differing(self._folder(name), self.store.sealed(name), deep=False)
+                if changed:
+                    raise LibraryDamaged(
+                        f"the index in {self._folder(name)} is not what was written ({changed[0]}); "
+                        "`wherefrom check` makes it anew"
+                    )
+
+    def _recover(self) -> None:
+        """Clear away what a killed writer left behind."""
+        interrupted = self._interrupted()
+        self.store.recover()
+        if interrupted:
+            for index in self.indexes.values():
+                index.put([], [])  # takes away files that belong to no commit
+                index.commit()
+            self.store.seal(self._sums())
+        self._drop_retired()
+        kept = {self._folder(name).name for name in self._make_indexes}
+        for folder in (self.path / "index").iterdir():
+            if folder.name not in kept and folder.name.partition(".")[0] in self._make_indexes:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _sums(self) -> dict[str, dict[str, FileSum]]:
+        """What the files of all indexes are now that they have committed."""
+        return {name: file_sums(self._folder(name), self.store.sealed(name)) for name in self.indexes}
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -292,6 +412,10 @@ class LibraryFolder:
                 f"{who} is writing to the library at {self.path}; wait until it is done and try again "
                 "(reading goes on meanwhile)"
             ) from None
+        except OSError as error:
+            raise LibraryError(
+                f"the library at {self.path} cannot be written to: {error.strerror or error}; it can be read"
+            ) from error
         try:
             note.write_text(f"process {os.getpid()} (since {time.strftime('%Y-%m-%d %H:%M:%S')})", encoding="utf-8")
             yield
@@ -302,10 +426,11 @@ class LibraryFolder:
     def _drop_retired(self) -> None:
         retired = self.store.retired()
         if retired:
+            self.store.begin_indexing()
             for index in self.indexes.values():
                 index.remove(retired)
                 index.commit()
-            self.store.forget(retired)
+            self.store.forget(retired, self._sums())
 
     def _indexed(self, staged: Staged) -> list[str]:
         return [self._with_title(title, text) for title, text in zip(staged.titles, staged.texts, strict=True)]
@@ -332,25 +457,6 @@ class LibraryFolder:
         fresh.replace(self.path / "library.toml")
 
 
-def _finished(path: Path) -> bool:
-    """Whether a whole library is at `path`; False for nothing or an unfinished one, an error for anything else."""
-    if not path.exists():
-        return False
-    if not path.is_dir():
-        raise LibraryForeign(f"{path} is a file; a library is a folder")
-    if (path / _DATABASE).exists():
-        return True
-    names = {entry.name for entry in path.iterdir()}
-    if "library.toml" in names:
-        raise LibraryDamaged(
-            f"the library at {path} has lost its {_DATABASE}; put it back from a backup, or delete the folder "
-            "and ingest again"
-        )
-    if names - _UNFINISHED:
-        raise LibraryForeign(f"{path} is not a library and is not empty; name another folder with --library")
-    return False
-
-
 def _declared_format(path: Path) -> int | None:
     text = _text_or_none(path / "library.toml")
     if text is None:
@@ -375,6 +481,11 @@ def _with_fixed(settings: Settings, saved: Mapping[str, object], path: Path) -> 
                 )
         settings = replace(settings, **{section: getattr(made_with, section)})
     return settings
+
+
+def _in_words(misfit: Misfit) -> str:
+    remedy = "" if misfit.text_right else f"; ingest its file again ({misfit.source}), or `wherefrom remove` it"
+    return f"document '{misfit.id}': {misfit.what}{remedy}"
 
 
 def _text_or_none(path: Path) -> str | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from wherefrom.errors import LibraryTooNew
+from wherefrom.store.sums import row_sum
 
 APPLICATION_ID = 0x77667230  # "wfr0": how a database says that it is ours
-FORMAT = 4
+FORMAT = 5
+READABLE = 4  # from this one on, a library that may not be written to can be read as it is
+SUMS_SINCE = 5  # formats before it have no checksums
 
 # A document is written with live = 0 and becomes visible by one update. Its passages have the keys
 # first .. first + passages - 1; a key is never given twice, so an index that lags behind cannot point
@@ -47,7 +51,6 @@ CREATE TABLE meta (
     name TEXT PRIMARY KEY,
     value NOT NULL
 );
-INSERT INTO meta VALUES ('next_key', 1);
 """
 
 # What people said of answers: `body` is JSON, with the passages as they were then.
@@ -65,7 +68,44 @@ CREATE TABLE dated (
     date TEXT NOT NULL
 )
 """
-TABLES += FEEDBACK + ";\n" + DATES + ";\n"
+# What a document's row and those of its passages were when they were written; its text has a hash in its row.
+CHECKSUMS = """
+CREATE TABLE checksum (
+    document INTEGER PRIMARY KEY,
+    sum BLOB NOT NULL
+)
+"""
+# What each file of an index was when it was written.
+INDEX_FILES = """
+CREATE TABLE index_file (
+    name TEXT NOT NULL,
+    file TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    sum BLOB NOT NULL,
+    PRIMARY KEY (name, file)
+)
+"""
+
+# Tables whose rows end with the checksum of what stands before it, and the columns that it is made of.
+SUMMED: Mapping[str, tuple[str, ...]] = {
+    "dated": ("document", "date"),
+    "feedback": ("number", "given", "body"),
+    "file": ("source", "hash"),
+    "meta": ("name", "value"),
+}
+ADD_SUM = "ALTER TABLE {} ADD COLUMN sum BLOB"
+TABLES += "".join(f"{each};\n" for each in (FEEDBACK, DATES, CHECKSUMS, INDEX_FILES, *map(ADD_SUM.format, SUMMED)))
+DOCUMENT = (
+    "key",
+    "id",
+    "first",
+    "passages",
+    "characters",
+    "hash",
+    "source",
+    "title",
+)  # in its checksum; `live` changes
+PASSAGE = ("key", "document", "start", "end", "byte_start", "byte_end", "section")
 
 # From format n to n + 1. Each step runs inside one transaction together with the change of the number.
 Step = Callable[[sqlite3.Connection], None]
@@ -85,18 +125,53 @@ def _add_dates(connection: sqlite3.Connection) -> None:
     connection.execute(DATES)
 
 
-STEPS: Mapping[int, Step] = {1: _add_feedback, 2: _add_sections, 3: _add_dates}
+def _add_checksums(connection: sqlite3.Connection) -> None:
+    """What is there now is what is kept from now on."""
+    connection.execute(CHECKSUMS)
+    connection.execute(INDEX_FILES)
+    for table, columns in SUMMED.items():
+        connection.execute(ADD_SUM.format(table))
+        rows = connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table}").fetchall()
+        connection.executemany(
+            f"UPDATE {table} SET sum = ? WHERE rowid = ?", ((row_sum(row[1:]), row[0]) for row in rows)
+        )
+    connection.executemany("INSERT INTO checksum VALUES (?, ?)", document_sums(connection))
+
+
+STEPS: Mapping[int, Step] = {1: _add_feedback, 2: _add_sections, 3: _add_dates, 4: _add_checksums}
+
+
+def document_sums(connection: sqlite3.Connection, where: str = "TRUE") -> Iterator[tuple[int, bytes]]:
+    """The key of each document and the checksum of its row and its passages' as they are now."""
+    rows = connection.execute(f"SELECT {', '.join(DOCUMENT)} FROM document WHERE {where} ORDER BY key")
+    for document in rows:
+        passages = connection.execute(
+            f"SELECT {', '.join(PASSAGE)} FROM passage WHERE key >= ?1 AND key < ?1 + ?2 ORDER BY key",
+            (document[2], document[3]),
+        ).fetchall()
+        yield document[0], row_sum([*document, passages])
+
+
+def tables_sum(connection: sqlite3.Connection) -> str:
+    """The checksum of what the tables and their indexes are."""
+    tables = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name").fetchall()
+    return row_sum(tables).hex()
+
+
+def _note_tables(connection: sqlite3.Connection) -> None:
+    value = json.dumps(tables_sum(connection))
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('tables', ?, ?)", (value, row_sum(("tables", value))))
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Lay the tables, all or none."""
-    connection.execute("BEGIN IMMEDIATE")
+    """Lay the tables, inside a transaction."""
     for statement in TABLES.split(";\n"):
         if statement.strip():
             connection.execute(statement)
+    connection.execute("INSERT INTO meta VALUES ('next_key', 1, ?)", (row_sum(("next_key", 1)),))
+    _note_tables(connection)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.execute("COMMIT")
 
 
 def version(connection: sqlite3.Connection) -> int | None:
@@ -120,6 +195,8 @@ def upgrade(connection: sqlite3.Connection, steps: Mapping[int, Step] = STEPS, t
         try:
             steps[format](connection)
             format += 1
+            if format >= SUMS_SINCE:
+                _note_tables(connection)
             connection.execute(f"PRAGMA user_version = {format}")
         except BaseException:
             connection.execute("ROLLBACK")

@@ -6,9 +6,7 @@ import hashlib
 import json
 import re
 import sqlite3
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,13 +14,14 @@ from typing import Any, TypeVar
 
 from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
 from wherefrom.store import schema
+from wherefrom.store.database import Database
+from wherefrom.store.sums import FileSum, row_sum
 from wherefrom.text import Span, normalized, sections
 from wherefrom.types import Document, Passage
 
 Split = Callable[[str], list[Span]]
 
 _NO_MARKS = re.compile(r"[!-/:-@\[-`{-~]")  # what normal forms leave out
-_MOST_BLOBS = 20_000  # opened on one connection: CPython keeps a note of each, 90 bytes, until it is closed
 _MOST_DIGITS = 15  # of a passage's number: SQLite counts to 2^63, and no document has as many passages
 
 
@@ -47,6 +46,19 @@ class Staged:
     texts: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A document that is not what was written; where its text is right, its passages can be cut again."""
+
+    id: str
+    source: str
+    what: str
+    text_right: bool
+
+
+IndexSums = Mapping[str, FileSum]  # of each file of an index, by its path in the index's folder
+
+
 class SQLiteStore:
     """The source of truth: everything else in a library can be made again from it.
 
@@ -58,8 +70,7 @@ class SQLiteStore:
     def __init__(self, path: Path, split: Split) -> None:
         self.path = path
         self._split = split
-        self._threads = threading.local()
-        self._connections: list[sqlite3.Connection] = []
+        self._database = Database(path)
 
     # Writing.
 
@@ -67,17 +78,20 @@ class SQLiteStore:
         self.publish(self.stage(documents))
 
     def stage(self, documents: Sequence[Document]) -> Staged:
-        """Write documents that stay invisible until they are published."""
+        """Write documents that stay invisible until they are published; indexes may change from now on."""
         rows: list[tuple[Any, ...]] = []
         passages: list[tuple[int, int, int, int, int, int, str]] = []
+        sums: list[tuple[int, bytes]] = []
         titles: list[str] = []
         texts: list[str] = []
-        with self._writing() as connection:
-            key = first = self._meta_number(connection, "next_key")
+        with self._database.writing() as connection:
+            self._note(connection, "indexing", True)
+            key = first = self._next_key(connection)
             (last,) = connection.execute("SELECT ifnull(max(key), 0) FROM document").fetchone()
             for number, document in enumerate(documents, start=last + 1):
                 spans = self._split(document.text)
                 bytes_at = _byte_offsets(document.text, spans)
+                before = len(passages)
                 rows.append(
                     (
                         number,
@@ -98,13 +112,13 @@ class SQLiteStore:
                     titles.append(_heading(document.title, section))
                     texts.append(document.text[start:end])
                     key += 1
+                sums.append((number, _document_sum(rows[-1], passages[before:])))
             connection.executemany("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             connection.executemany("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?, ?)", passages)
-            connection.executemany(
-                "INSERT OR REPLACE INTO dated VALUES (?, ?)",
-                [(row[0], document.date) for row, document in zip(rows, documents, strict=True) if document.date],
-            )
-            connection.execute("UPDATE meta SET value = ? WHERE name = 'next_key'", (key,))
+            connection.executemany("INSERT INTO checksum VALUES (?, ?)", sums)
+            dated = [(row[0], document.date) for row, document in zip(rows, documents, strict=True) if document.date]
+            self._insert(connection, "dated", dated)
+            self._insert(connection, "meta", [("next_key", key)])
         return Staged(
             documents=tuple(row[0] for row in rows),
             keys=tuple(range(first, key)),
@@ -112,26 +126,30 @@ class SQLiteStore:
             texts=tuple(texts),
         )
 
-    def publish(self, staged: Staged, forgotten: Iterable[int] = (), files: Mapping[str, bytes] | None = None) -> None:
+    def publish(
+        self,
+        staged: Staged,
+        forgotten: Iterable[int] = (),
+        files: Mapping[str, bytes] | None = None,
+        sealed: Mapping[str, IndexSums] | None = None,
+    ) -> None:
         """Make staged documents visible in place of their old versions.
 
         `forgotten` are retired keys that no index holds any more; `files` maps files that are now wholly
-        in the library to the hashes of their bytes.
+        in the library to the hashes of their bytes; `sealed` has the checksums of the indexes' files as they are now.
         """
-        with self._writing() as connection:
+        with self._database.writing() as connection:
             for number in staged.documents:
                 (id,) = connection.execute("SELECT id FROM document WHERE key = ?", (number,)).fetchone()
                 self._retire(connection, "live AND id = ?", (id,))
                 connection.execute("UPDATE document SET live = 1 WHERE key = ?", (number,))
             connection.executemany("DELETE FROM retired WHERE key = ?", [(key,) for key in forgotten])
-            connection.executemany(
-                "INSERT INTO file VALUES (?, ?) ON CONFLICT (source) DO UPDATE SET hash = excluded.hash",
-                list((files or {}).items()),
-            )
+            self._insert(connection, "file", list((files or {}).items()))
+            self._seal(connection, sealed or {})
 
     def remove(self, ids: Sequence[str]) -> list[str]:
         removed = []
-        with self._writing() as connection:
+        with self._database.writing() as connection:
             for id in dict.fromkeys(ids):
                 row = connection.execute("SELECT source FROM document WHERE live AND id = ?", (id,)).fetchone()
                 if row:
@@ -143,45 +161,96 @@ class SQLiteStore:
 
     def recover(self) -> int:
         """Retire what a killed writer staged and never published; how many documents that were."""
-        with self._writing() as connection:
+        with self._database.writing() as connection:
             return self._retire(connection, "NOT live", ())
 
     def retired(self) -> list[int]:
         """Keys of passages that are gone and that indexes may still hold."""
-        return [key for (key,) in self._connection().execute("SELECT key FROM retired ORDER BY key")]
+        with self._database.reading() as connection:
+            return [key for (key,) in connection.execute("SELECT key FROM retired ORDER BY key")]
 
-    def forget(self, keys: Iterable[int]) -> None:
-        """Drop retired keys that no index holds any more."""
-        with self._writing() as connection:
+    def forget(self, keys: Iterable[int], sealed: Mapping[str, IndexSums] | None = None) -> None:
+        """Drop retired keys that no index holds any more, now that its files have these checksums."""
+        with self._database.writing() as connection:
             connection.executemany("DELETE FROM retired WHERE key = ?", [(key,) for key in keys])
+            self._seal(connection, sealed or {})
 
     def _retire(self, connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> int:
         rows = connection.execute(f"SELECT key, first, passages FROM document WHERE {where}", values).fetchall()
         for number, first, passages in rows:
-            connection.executemany(
-                "INSERT OR IGNORE INTO retired VALUES (?)", [(key,) for key in range(first, first + passages)]
-            )
-            connection.execute("DELETE FROM passage WHERE key >= ? AND key < ?", (first, first + passages))
+            # Its own alone: where the row is damaged, its numbers may point to another's.
+            own, keys = "key >= ?1 AND key < ?1 + ?2 AND document = ?3", (first, passages, number)
+            connection.execute(f"INSERT OR IGNORE INTO retired SELECT key FROM passage WHERE {own}", keys)
+            connection.execute(f"DELETE FROM passage WHERE {own}", keys)
             connection.execute("DELETE FROM document WHERE key = ?", (number,))
             connection.execute("DELETE FROM dated WHERE document = ?", (number,))
+            connection.execute("DELETE FROM checksum WHERE document = ?", (number,))
         return len(rows)
+
+    @staticmethod
+    def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write rows with their checksums, in place of those of the same key."""
+        places = ", ".join("?" * (len(schema.SUMMED[table]) + 1))
+        connection.executemany(
+            f"INSERT OR REPLACE INTO {table} VALUES ({places})", [(*row, row_sum(row)) for row in rows]
+        )
+
+    # What the indexes' files are to be.
+
+    def begin_indexing(self) -> None:
+        """From now on, until `forget` or `publish` or `seal`, the indexes may be ahead of what is known of them."""
+        with self._database.writing() as connection:
+            self._note(connection, "indexing", True)
+
+    def indexing(self) -> bool:
+        """Whether a writer has begun to change the indexes and was killed, or is still at it."""
+        return bool(self.meta("indexing"))
+
+    def seal(
+        self, sealed: Mapping[str, IndexSums], folders: Mapping[str, str] | None = None, indexing: bool = False
+    ) -> None:
+        """Note the checksums of indexes' files; with `folders`, that these folders are the indexes from now on.
+
+        Where other indexes are still to be sealed, the library stays `indexing`.
+        """
+        with self._database.writing() as connection:
+            self._seal(connection, sealed)
+            if indexing:
+                self._note(connection, "indexing", True)
+            if folders:
+                self._note(connection, "folders", {**(self._value(connection, "folders") or {}), **folders})
+
+    def sealed(self, name: str) -> IndexSums:
+        """The files of an index and what they were when they were written; none for one that was never sealed."""
+        with self._database.reading() as connection:
+            if (schema.version(connection) or 0) < schema.SUMS_SINCE:
+                return {}
+            rows = connection.execute("SELECT file, size, sum FROM index_file WHERE name = ?", (name,)).fetchall()
+            return {file: FileSum(size, sum) for file, size, sum in rows}
+
+    def _seal(self, connection: sqlite3.Connection, sealed: Mapping[str, IndexSums]) -> None:
+        for name, files in sealed.items():
+            connection.execute("DELETE FROM index_file WHERE name = ?", (name,))
+            connection.executemany(
+                "INSERT INTO index_file VALUES (?, ?, ?, ?)",
+                [(name, file, written.size, written.sum) for file, written in files.items()],
+            )
+        if self._value(connection, "indexing"):
+            self._note(connection, "indexing", False)
 
     # Reading.
 
     def document(self, id: str) -> Document | None:
-        row = (
-            self._connection()
-            .execute(
+        with self._database.reading() as connection:
+            row = connection.execute(
                 "SELECT id, text, title, source, ifnull(date, '') FROM document LEFT JOIN dated ON document = key "
                 "WHERE live AND id = ?",
                 (id,),
-            )
-            .fetchone()
-        )
+            ).fetchone()
         return Document(*row) if row else None
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        with self._reading_passages(len(ids)) as connection:
+        with self._database.reading_blobs(len(ids)) as connection:
             keys: list[int] = []
             for id in ids:
                 document, ordinal = split_passage_id(id)
@@ -192,10 +261,10 @@ class SQLiteStore:
                 if row:
                     keys.append(row[0])
             at = self._passages_at(connection, keys)
-        return [at[key] for key in keys]
+            return [at[key] for key in keys]
 
     def passages_at(self, keys: Sequence[int]) -> dict[int, Passage]:
-        with self._reading_passages(len(keys)) as connection:
+        with self._database.reading_blobs(len(keys)) as connection:
             return self._passages_at(connection, keys)
 
     @staticmethod
@@ -217,67 +286,90 @@ class SQLiteStore:
 
     def passage_count(self, id: str) -> int:
         """How many passages a document has; 0 for one that is not there."""
-        row = self._connection().execute("SELECT passages FROM document WHERE live AND id = ?", (id,)).fetchone()
-        return int(row[0]) if row else 0
+        with self._database.reading() as connection:
+            (count,) = connection.execute(
+                "SELECT count(passage.key) FROM document JOIN passage ON document = document.key "
+                "AND passage.key >= first AND passage.key < first + passages WHERE live AND id = ?",
+                (id,),
+            ).fetchone()
+            return int(count)
 
     def documents(self, after: str = "", limit: int | None = None) -> Iterator[DocumentFacts]:
         """Every document, by id; or those behind the id `after`, at most `limit`."""
-        for row in self._connection().execute(
-            "SELECT id, title, source, passages, characters FROM document WHERE live AND id > ? ORDER BY id LIMIT ?",
-            (after, -1 if limit is None else limit),
-        ):
-            yield DocumentFacts(*row)
+        with self._database.reading() as connection:
+            for row in connection.execute(
+                "SELECT id, title, source, passages, characters FROM document WHERE live AND id > ? "
+                "ORDER BY id LIMIT ?",
+                (after, -1 if limit is None else limit),
+            ):
+                yield DocumentFacts(*row)
 
     def dates(self, ids: Sequence[str]) -> dict[str, str]:
         """When the versions of these documents are from; those of which it is not known are left out."""
         dates: dict[str, str] = {}
-        for piece in _in_pieces(ids, 500):
-            dates |= self._connection().execute(
-                "SELECT id, date FROM document JOIN dated ON document = key "
-                f"WHERE live AND id IN ({', '.join('?' * len(piece))})",
-                piece,
-            )
+        with self._database.reading() as connection:
+            for piece in _in_pieces(ids, 500):
+                dates |= connection.execute(
+                    "SELECT id, date FROM document JOIN dated ON document = key "
+                    f"WHERE live AND id IN ({', '.join('?' * len(piece))})",
+                    piece,
+                )
         return dates
 
     def set_dates(self, dates: Mapping[str, str]) -> None:
         """Note when documents that are there already are from."""
-        with self._writing() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO dated SELECT key, ? FROM document WHERE live AND id = ?",
-                [(date, id) for id, date in dates.items()],
-            )
+        with self._database.writing() as connection:
+            for id, date in dates.items():
+                row = connection.execute("SELECT key FROM document WHERE live AND id = ?", (id,)).fetchone()
+                if row:
+                    self._insert(connection, "dated", [(row[0], date)])
 
     def with_source(self, source: str) -> list[str]:
         """The ids of the documents read from this file."""
-        rows = self._connection().execute("SELECT id FROM document WHERE live AND source = ? ORDER BY id", (source,))
-        return [id for (id,) in rows]
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT id FROM document WHERE live AND source = ? ORDER BY id", (source,))
+            return [id for (id,) in rows]
 
     def facts(self, id: str) -> tuple[str, bytes] | None:
         """The source and the content hash of a document."""
-        row = self._connection().execute("SELECT source, hash FROM document WHERE live AND id = ?", (id,)).fetchone()
-        return (row[0], row[1]) if row else None
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT source, hash FROM document WHERE live AND id = ?", (id,)).fetchone()
+            return (row[0], row[1]) if row else None
 
     def counts(self) -> tuple[int, int]:
         """How many documents and passages there are."""
-        cursor = self._connection().execute("SELECT count(*), ifnull(sum(passages), 0) FROM document WHERE live")
-        documents, passages = cursor.fetchone()
-        return documents, passages
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT count(*), ifnull(sum(passages), 0) FROM document WHERE live").fetchone()
+            return int(row[0]), int(row[1])
 
     def file_hash(self, source: str) -> bytes | None:
         """The hash of the bytes of a file that is wholly in the library."""
-        row = self._connection().execute("SELECT hash FROM file WHERE source = ?", (source,)).fetchone()
-        return bytes(row[0]) if row else None
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT hash FROM file WHERE source = ?", (source,)).fetchone()
+            return bytes(row[0]) if row else None
 
     def live_passages(self) -> Iterator[tuple[int, str, str]]:
         """Every passage as (key, heading, text), by key: what an index is built from."""
-        rows = self._connection().execute("SELECT first, passages, title, text FROM document WHERE live ORDER BY first")
-        for first, count, title, text in rows:
-            spans = self._connection().execute(
-                "SELECT key, start, end, section FROM passage WHERE key >= ? AND key < ? ORDER BY key",
-                (first, first + count),
-            )
-            for key, start, end, section in spans:
-                yield key, _heading(title, section), text[start:end]
+        with self._database.reading() as connection:
+            for first, count, title, text in connection.execute(
+                "SELECT first, passages, title, text FROM document WHERE live ORDER BY first"
+            ):
+                spans = connection.execute(
+                    "SELECT key, start, end, section FROM passage WHERE key >= ? AND key < ? ORDER BY key",
+                    (first, first + count),
+                )
+                for key, start, end, section in spans:
+                    yield key, _heading(title, section), text[start:end]
+
+    def live_keys(self) -> set[int]:
+        """The keys of all passages that an index has to hold."""
+        with self._database.reading() as connection:
+            return {
+                key
+                for (key,) in connection.execute(
+                    "SELECT passage.key FROM passage JOIN document ON document.key = document WHERE live"
+                )
+            }
 
     def holds(self, text: str) -> bool:
         """Whether any passage holds these words in a row, whatever their case and punctuation. Reads everything."""
@@ -295,160 +387,169 @@ class SQLiteStore:
 
     def add_feedback(self, when: str, body: str) -> int:
         """Keep one; its number. No writer's lock is needed: nothing that is indexed changes."""
-        with self._writing() as connection:
-            return int(
-                connection.execute("INSERT INTO feedback (given, body) VALUES (?, ?)", (when, body)).lastrowid or 0
-            )
+        with self._database.writing() as connection:
+            (last,) = connection.execute("SELECT ifnull(max(number), 0) FROM feedback").fetchone()
+            self._insert(connection, "feedback", [(last + 1, when, body)])
+            return int(last + 1)
 
     def feedback(self) -> Iterator[tuple[int, str, str]]:
         """(number, when, JSON), oldest first."""
-        yield from self._connection().execute("SELECT number, given, body FROM feedback ORDER BY number")
+        with self._database.reading() as connection:
+            yield from connection.execute("SELECT number, given, body FROM feedback ORDER BY number")
 
     # Facts about the library itself.
 
     def meta(self, name: str) -> Any:
         """A fact kept with the documents, or None."""
-        row = self._connection().execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return json.loads(row[0]) if row else None
+        with self._database.reading() as connection:
+            return self._value(connection, name)
 
     def set_meta(self, name: str, value: object) -> None:
-        with self._writing() as connection:
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
+        with self._database.writing() as connection:
+            self._note(connection, name, value)
+
+    def _note(self, connection: sqlite3.Connection, name: str, value: object) -> None:
+        self._insert(connection, "meta", [(name, json.dumps(value))])
+
+    @staticmethod
+    def _value(connection: sqlite3.Connection, name: str) -> Any:
+        row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    @staticmethod
+    def _next_key(connection: sqlite3.Connection) -> int:
+        (value,) = connection.execute("SELECT value FROM meta WHERE name = 'next_key'").fetchone()
+        return int(value)
 
     def version(self) -> int:
         """A number that changes whenever another connection has committed something."""
-        (number,) = self._connection().execute("PRAGMA data_version").fetchone()
-        return int(number)
+        return self._database.version()
 
     # Opening, checking, closing.
 
-    def open(self, create: bool) -> None:
-        """Open the database, laying or upgrading its tables if `create`; foreign and newer ones are refused."""
-        connection = self._connection()
-        try:
-            format = schema.version(connection)
-            if format is None:
-                raise LibraryForeign(f"{self.path} is the database of something else")
-            if format > schema.FORMAT:
-                raise LibraryTooNew(schema.too_new(format))
-            if create and format == 0:
-                connection.execute("PRAGMA journal_mode = WAL")
-                schema.create(connection)
-            elif create:
-                schema.upgrade(connection)
-        except sqlite3.DatabaseError as error:
-            raise _damaged(self.path, error) from error
+    @property
+    def writable(self) -> bool:
+        """Whether this user may change the database; one who may not can read."""
+        return self._database.writable
 
-    def needs_upgrade(self) -> bool:
-        """Whether the tables are of an older format, or not laid at all because their maker was killed."""
-        try:
-            format = schema.version(self._connection())
-        except sqlite3.DatabaseError as error:
-            raise _damaged(self.path, error) from error
-        return format is not None and format < schema.FORMAT
+    def format(self) -> int:
+        """The format of the tables; 0 where there are none."""
+        with self._database.reading() as connection:
+            format = schema.version(connection)
+        if format is None:
+            raise LibraryForeign(f"{self.path} is the database of something else")
+        if format > schema.FORMAT:
+            raise LibraryTooNew(schema.too_new(format))
+        return format
+
+    def create(self, facts: Mapping[str, object] | None = None, sealed: Mapping[str, IndexSums] | None = None) -> None:
+        """Lay the tables with the first facts about the library, all or none."""
+        with self._database.reading(create=True) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            laid = bool(schema.version(connection))  # by an earlier version, which was killed before it noted any facts
+            if laid:
+                schema.upgrade(connection)
+        with self._database.writing() as connection:
+            if not laid:
+                schema.create(connection)
+            for name, value in (facts or {}).items():
+                self._note(connection, name, value)
+            self._seal(connection, sealed or {})
+
+    def upgrade(self) -> None:
+        """Bring the tables of an older format up to date."""
+        with self._database.reading() as connection:
+            schema.upgrade(connection)
+
+    def open(self, create: bool) -> None:
+        """Lay or upgrade the tables if `create`; foreign and newer ones are refused."""
+        laid = self.path.exists() and self.format() > 0
+        if create and not laid:
+            self.create()
+        elif create:
+            self.upgrade()
 
     def problems(self) -> Iterator[str]:
         """What is wrong inside the database, in words."""
         try:
-            for (message,) in self._connection().execute("PRAGMA integrity_check"):
-                if message != "ok":
-                    yield f"the database is damaged: {message}"
-        except sqlite3.DatabaseError as error:
-            yield f"the database is damaged: {error}"
+            with self._database.checking() as connection:
+                for (message,) in connection.execute("PRAGMA integrity_check"):
+                    if message != "ok":
+                        yield f"{self.path.name}: {message}"
+                if (schema.version(connection) or 0) >= schema.SUMS_SINCE:
+                    yield from self._altered(connection)
+        except LibraryDamaged as error:
+            yield str(error)
 
-    def misfits(self) -> Iterator[tuple[str, str]]:
-        """Documents whose text or passages are not what was written, as (id, what is wrong)."""
-        rows = self._connection().execute(
-            "SELECT id, first, passages, hash, source, title, text FROM document WHERE live ORDER BY id"
-        )
-        for id, first, count, stored_hash, source, title, text in rows:
-            if content_hash(Document(id, text, title, source)) != stored_hash:
-                yield id, "its text is not the one that was written"
-                continue
-            spans = (
-                self._connection()
-                .execute(
-                    "SELECT start, end, byte_start, byte_end FROM passage WHERE key >= ? AND key < ? ORDER BY key",
-                    (first, first + count),
-                )
-                .fetchall()
-            )
-            encoded = text.encode("utf-8")
-            if len(spans) != count or any(
-                encoded[byte_start:byte_end] != text[start:end].encode("utf-8") or start >= end
-                for start, end, byte_start, byte_end in spans
-            ):
-                yield id, "its passages do not match its text"
+    def _altered(self, connection: sqlite3.Connection) -> Iterator[str]:
+        """Rows that are not what was written, of all tables but the documents'."""
+        for table, columns in schema.SUMMED.items():
+            rows = connection.execute(f"SELECT {', '.join(columns)}, sum FROM {table}")
+            altered = sum(row_sum(row[:-1]) != row[-1] for row in rows)
+            if altered:
+                yield f"{self.path.name}: {altered:,} rows of the table '{table}' are not what was written"
+        if self._value(connection, "tables") != schema.tables_sum(connection):
+            yield f"{self.path.name}: its tables are not what was laid"
+        (reused,) = connection.execute(
+            "SELECT count(*) FROM retired JOIN passage USING (key) JOIN document ON document.key = document WHERE live"
+        ).fetchone()
+        if reused:
+            yield f"{self.path.name}: {reused:,} passages are to be forgotten that are in use"
 
-    def close(self) -> None:
-        for connection in self._connections:
-            connection.close()
-        self._connections.clear()
-        self._threads = threading.local()
-
-    def _connection(self) -> sqlite3.Connection:
-        """This thread's own connection: SQLite lets many read while one writes, but not on one connection."""
-        connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
-        if connection is None:
-            connection = self._threads.connection = self._connected()
-        return connection
-
-    def _connected(self) -> sqlite3.Connection:
-        try:
-            # No thread check: close() ends the connections of all threads from one.
-            connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
-            connection.execute("PRAGMA synchronous = FULL")  # acknowledged means safe from a power cut too
-            connection.execute("PRAGMA mmap_size = 268435456")
-        except sqlite3.DatabaseError as error:
-            raise _damaged(self.path, error) from error
-        self._connections.append(connection)
-        return connection
-
-    @contextmanager
-    def _reading_passages(self, blobs: int) -> Iterator[sqlite3.Connection]:
-        """One moment in time: rows and texts that belong together.
-
-        On a connection that is used for nothing else and made anew from time to time, because it never forgets the
-        blobs that were opened on it: a server would grow by gigabytes a day.
-        """
-        connection: sqlite3.Connection | None = getattr(self._threads, "passages", None)
-        opened: int = getattr(self._threads, "blobs", 0) + blobs
-        if connection is not None and opened > _MOST_BLOBS:
-            connection.close()
-            self._connections.remove(connection)
-            connection = None
-        if connection is None:
-            connection = self._threads.passages = self._connected()
-            opened = blobs
-        self._threads.blobs = opened
-        try:
-            connection.execute("BEGIN")
-            try:
-                yield connection
-            finally:
-                connection.execute("COMMIT")
-        except sqlite3.DatabaseError as error:
-            raise _damaged(self.path, error) from error
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it or nothing."""
-        connection = self._connection()
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            yield connection
-            connection.execute("COMMIT")
-        except BaseException as error:
-            if connection.in_transaction:  # a full disk may have ended it already
-                connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.DatabaseError):
-                raise _damaged(self.path, error) from error
-            raise
+    def misfits(self, ids: Iterable[str] | None = None) -> Iterator[Misfit]:
+        """Documents whose row, text or passages are not what was written; of all, or of these ids."""
+        with self._database.checking() as connection:
+            summed = (schema.version(connection) or 0) >= schema.SUMS_SINCE
+            if ids is None:
+                numbers = [key for (key,) in connection.execute("SELECT key FROM document WHERE live ORDER BY id")]
+            else:
+                numbers = [
+                    key
+                    for id in ids
+                    for (key,) in connection.execute("SELECT key FROM document WHERE live AND id = ?", (id,))
+                ]
+            for number in numbers:
+                misfit = self._misfit(connection, number, summed)
+                if misfit:
+                    yield misfit
 
     @staticmethod
-    def _meta_number(connection: sqlite3.Connection, name: str) -> int:
-        (value,) = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return int(value)
+    def _misfit(connection: sqlite3.Connection, number: int, summed: bool) -> Misfit | None:
+        id, first, count, stored_hash, source, title, text = connection.execute(
+            "SELECT id, first, passages, hash, source, title, text FROM document WHERE key = ?", (number,)
+        ).fetchone()
+        if not isinstance(text, str) or content_hash(Document(id, text, str(title), source)) != stored_hash:
+            return Misfit(str(id), str(source), "its text is not the one that was written", text_right=False)
+        if summed:
+            ((_, now),) = schema.document_sums(connection, f"key = {number:d}")
+            written = connection.execute("SELECT sum FROM checksum WHERE document = ?", (number,)).fetchone()
+            if written != (now,):
+                return Misfit(str(id), str(source), "its passages are not those that were written", text_right=True)
+        spans = connection.execute(
+            "SELECT start, end, byte_start, byte_end FROM passage WHERE key >= ? AND key < ? ORDER BY key",
+            (first, first + count),
+        ).fetchall()
+        encoded = text.encode("utf-8")
+        if len(spans) != count or any(
+            encoded[byte_start:byte_end] != text[start:end].encode("utf-8") or start >= end
+            for start, end, byte_start, byte_end in spans
+        ):
+            return Misfit(id, source, "its passages do not match its text", text_right=True)
+        return None
+
+    def read_again(self, source: str) -> None:
+        """Forget that a file is wholly in the library, so that ingesting it reads it."""
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM file WHERE source = ?", (source,))
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _document_sum(row: tuple[Any, ...], passages: Sequence[tuple[Any, ...]]) -> bytes:
+    """The checksum of a document's row, without `live`, and of its passages'; see `schema.document_sums`."""
+    number, id, _live, *facts, _text = row
+    return row_sum([number, id, *facts, passages])
 
 
 def content_hash(document: Document) -> bytes:
@@ -493,12 +594,6 @@ def _byte_offsets(text: str, spans: Sequence[Span]) -> Mapping[int, int]:
         offsets[border] = at
         before = border
     return offsets
-
-
-def _damaged(path: Path, error: sqlite3.DatabaseError) -> LibraryError:
-    if isinstance(error, sqlite3.OperationalError):  # no permission, disk full, locked: nothing is broken
-        return LibraryError(f"{path} cannot be used: {error}")
-    return LibraryDamaged(f"{path} cannot be read as a database ({error}); `wherefrom check` tells what can be saved")
 
 
 _Item = TypeVar("_Item")

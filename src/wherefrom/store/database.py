@@ -1,0 +1,191 @@
+"""Connections to a SQLite database: of threads, for those who may write to it and those who may only read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from wherefrom.errors import LibraryDamaged, LibraryError
+
+_MOST_BLOBS = 20_000  # opened on one connection: CPython keeps a note of each, 90 bytes, until it is closed
+_NAMES = ("connection", "passages", "checking")  # of a thread's connections
+# What keeps a sound database from being used.
+_UNUSABLE = ("BUSY", "CANTOPEN", "FULL", "IOERR", "LOCKED", "NOMEM", "PERM", "READONLY")
+# What reading damaged rows may raise: texts that are not UTF-8, nothing where a number was, JSON that is none.
+_UNREADABLE = (sqlite3.Error, ValueError, TypeError, IndexError, OverflowError)
+
+
+class Database:
+    """One file; each thread has connections of its own, since SQLite lets many read while one writes.
+
+    Whoever may not write to its folder reads all the same: SQLite then cannot make the files in which it tells others
+    what it reads. Where nobody writes, the file is taken as it is; where somebody does, his are used.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._threads = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._stamp: tuple[int, ...] = ()
+
+    @property
+    def writable(self) -> bool:
+        return os.access(self.path.parent, os.W_OK) and (not self.path.exists() or os.access(self.path, os.W_OK))
+
+    @contextmanager
+    def reading(self, create: bool = False) -> Iterator[sqlite3.Connection]:
+        """This thread's connection; whatever is wrong with the database, in the user's words."""
+        try:
+            yield self._connection("connection", create)
+        except _UNREADABLE as error:
+            raise damaged(self.path, error) from None  # it may hold text of a document
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it or nothing."""
+        try:
+            connection = self._connection("connection")
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # a full disk may have ended it already
+                    connection.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise damaged(self.path, error) from None
+
+    @contextmanager
+    def reading_blobs(self, blobs: int) -> Iterator[sqlite3.Connection]:
+        """One moment in time: rows and texts that belong together.
+
+        On a connection that is used for nothing else and made anew from time to time, because it never forgets the
+        blobs that were opened on it: a server would grow by gigabytes a day.
+        """
+        opened: int = getattr(self._threads, "blobs", 0) + blobs
+        if opened > _MOST_BLOBS:
+            self._drop("passages")
+            opened = blobs
+        self._threads.blobs = opened
+        try:
+            connection = self._connection("passages")
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("COMMIT")
+        except _UNREADABLE as error:
+            raise damaged(self.path, error) from None
+
+    @contextmanager
+    def checking(self) -> Iterator[sqlite3.Connection]:
+        """A connection for looking at damage: a text that is not UTF-8 is another text and no error."""
+        try:
+            connection = self._connection("checking")
+            connection.text_factory = lambda data: data.decode("utf-8", "replace")
+            yield connection
+        except _UNREADABLE as error:
+            raise damaged(self.path, error) from None
+
+    def version(self) -> int:
+        """A number that changes whenever another connection has committed something."""
+        with self.reading() as connection:
+            (number,) = connection.execute("PRAGMA data_version").fetchone()
+            return int(number) if not self._stamp else hash(self._stamp)
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+        self._connections.clear()
+        self._threads = threading.local()
+        if self._copy is not None:
+            self._copy.cleanup()
+            self._copy = None
+
+    def _connection(self, name: str, create: bool = False) -> sqlite3.Connection:
+        if self._stamp and self._stamp != self._stamp_now():
+            for each in _NAMES:
+                self._drop(each)
+        connection: sqlite3.Connection | None = getattr(self._threads, name, None)
+        if connection is None:
+            connection = self._opened(create)
+            setattr(self._threads, name, connection)
+            self._connections.append(connection)
+        return connection
+
+    def _drop(self, name: str) -> None:
+        connection: sqlite3.Connection | None = getattr(self._threads, name, None)
+        if connection is not None:
+            connection.close()
+            self._connections.remove(connection)
+            setattr(self._threads, name, None)
+
+    def _opened(self, create: bool) -> sqlite3.Connection:
+        # No thread check: close() ends the connections of all threads from one.
+        connection = sqlite3.connect(
+            self._address(create), uri=True, timeout=30, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA synchronous = FULL")  # acknowledged means safe from a power cut too
+            connection.execute("PRAGMA mmap_size = 268435456")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _address(self, create: bool) -> str:
+        path, how = self.path, "mode=rwc" if create else "mode=rw"
+        self._stamp = ()
+        if not self.writable:
+            log, shared = (Path(f"{path}{suffix}") for suffix in ("-wal", "-shm"))
+            if not _size(log):
+                how, self._stamp = "immutable=1", self._stamp_now()  # nobody writes; noticed when somebody does
+            elif shared.exists():
+                how = "mode=ro"
+            else:
+                path, self._stamp = self._copied(log), self._stamp_now()
+        return f"file:{quote(str(path.absolute()))}?{how}"
+
+    def _copied(self, log: Path) -> Path:
+        """A copy with what a killed writer left in its log, which cannot be read without writing beside it."""
+        if self._copy is not None:
+            self._copy.cleanup()
+        self._copy = tempfile.TemporaryDirectory(prefix="wherefrom-")
+        for file in (self.path, log):
+            shutil.copyfile(file, Path(self._copy.name) / file.name)
+        return Path(self._copy.name) / self.path.name
+
+    def _stamp_now(self) -> tuple[int, ...]:
+        """What changes when somebody writes to a file that is taken as it is."""
+        try:
+            facts = self.path.stat()
+        except OSError:
+            return (0,)
+        return facts.st_ino, facts.st_mtime_ns, facts.st_size, _size(Path(f"{self.path}-wal"))
+
+
+def damaged(path: Path, error: Exception) -> LibraryError:
+    """What is wrong, without what stands in the rows."""
+    kind = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_")
+    if kind.split("_")[0] in _UNUSABLE:  # no permission, disk full, locked: nothing is broken
+        return LibraryError(f"{path} cannot be used: {error}")
+    return LibraryDamaged(
+        f"{path} is damaged and cannot be read as a database ({kind or type(error).__name__}); "
+        f"`wherefrom rescue {path.parent} NEW` saves what can be read of it into a new library"
+    )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
