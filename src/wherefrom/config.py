@@ -195,6 +195,8 @@ class ServerSettings:
     wait_ms: float = 3.0  # how long a question waits for others to be read with
     queue: int = 64  # questions under way; one more is told to come back (503)
     seconds: float = 30.0  # for one question, until it is answered
+    connections: int = 256  # open at a time, a process; one more takes the place of an idle one, or is refused (503)
+    client_seconds: float = 10.0  # for a client to send the head of a request; thrice for its body, and to listen
     upload_megabytes: float = 64.0  # one request
     upload_files: int = 20  # one request
     unpacked_megabytes: float = 256.0  # all that a packed upload may hold: .gz and .xz can be bombs
@@ -212,6 +214,8 @@ class ServerSettings:
             "batch",
             "queue",
             "seconds",
+            "connections",
+            "client_seconds",
             "upload_megabytes",
             "upload_files",
             "unpacked_megabytes",

@@ -21,6 +21,7 @@ from wherefrom.server.needs import need
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+_BACKLOG = 128  # connections that wait to be accepted
 _SERVED = "WHEREFROM_SERVE"  # how worker processes learn what to serve
 
 
@@ -30,6 +31,7 @@ def serve(library: Path, settings: Settings, create: bool, announce: Callable[[s
     import uvicorn
 
     from wherefrom.library import Library
+    from wherefrom.server.connections import Connection, LimitedConfig, Limits, effective
     from wherefrom.server.guard import is_loopback
 
     server = settings.server
@@ -51,11 +53,14 @@ def serve(library: Path, settings: Settings, create: bool, announce: Callable[[s
             folder = around.enter_context(tempfile.TemporaryDirectory(prefix="wherefrom-"))
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         listening = around.enter_context(_bound(server.host, server.port))
-        config = uvicorn.Config(
+        config = LimitedConfig(
             "wherefrom.server.serve:app_of_this_process",
             factory=True,
             host=server.host,
             workers=server.workers,
+            http=Connection,
+            ws="none",
+            backlog=_BACKLOG,
             access_log=False,  # it would name documents; the guard logs without
             log_config=None,
             server_header=False,
@@ -65,6 +70,7 @@ def serve(library: Path, settings: Settings, create: bool, announce: Callable[[s
             timeout_graceful_shutdown=int(server.seconds) + 5,
             h11_max_incomplete_event_size=65_536,
         )
+        config.limits = Limits(effective(server.connections), server.client_seconds)
         port = listening.getsockname()[1]
         shown = f"[{server.host}]" if ":" in server.host else server.host
         announce(f"serving {documents:,} documents at http://{shown}:{port}/ (Ctrl-C ends it)")
@@ -107,4 +113,4 @@ def _bound(host: str, port: int) -> socket.socket:
 def _log_plainly() -> None:
     """Requests without what is in them, on standard error."""
     logging.basicConfig(format="%(asctime)s %(process)d %(levelname)s %(message)s", level=logging.INFO)
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # its warnings are of clients that speak no HTTP

@@ -12,6 +12,7 @@ from typing import TypeVar
 from wherefrom.config import ServerSettings
 from wherefrom.library import Library
 from wherefrom.pipeline import Pipeline
+from wherefrom.server.connections import quiet_about_open_files
 from wherefrom.server.engine import Engine
 from wherefrom.server.folder import ServerFolder
 from wherefrom.server.ingest_worker import IngestWorker
@@ -50,6 +51,7 @@ class ServerState:
     def start(self) -> None:
         self.engine.start()
         self.worker.start()
+        quiet_about_open_files(asyncio.get_running_loop())
         self._looking = asyncio.create_task(self._look())
 
     async def stop(self) -> None:
