@@ -20,13 +20,12 @@ import psutil
 from bench.measure import high_water
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
     from wherefrom import Library
     from wherefrom.networks.spans import ReaderNetwork
     from wherefrom.pipeline import Pipeline
     from wherefrom.runtime.reader import PassageReading, ReaderSession
     from wherefrom.types import Candidate, Hit, Question, Trace
+    from wherefrom.wordpieces import Wordpieces
 
 Task = Literal["export", "weights", "ten", "first", "ask", "load"]
 System = Literal["int8", "onnx", "torch"]
@@ -215,7 +214,7 @@ def _ten_passages(job: Job) -> Iterator[tuple[Question, list[Hit]]]:
             if not nearest_hits:
                 continue
             text = "\n".join(hit.passage.text for hit in nearest_hits)
-            while len(offsets := tokenizer.encode(text, add_special_tokens=False).offsets) < job.passages * job.tokens:
+            while len(offsets := tokenizer.encode(text).offsets) < job.passages * job.tokens:
                 text = f"{text}\n{text}"  # a small library finds little
             cuts = [
                 text[offsets[job.tokens * place][0] : offsets[job.tokens * (place + 1) - 1][1]]
@@ -225,8 +224,8 @@ def _ten_passages(job: Job) -> Iterator[tuple[Question, list[Hit]]]:
             yield Question(f"q{number}", question), hits
 
 
-def _length(tokenizer: Tokenizer, text: str) -> int:
-    return len(tokenizer.encode(text, add_special_tokens=False).ids)
+def _length(tokenizer: Wordpieces, text: str) -> int:
+    return len(tokenizer.ids(text))
 
 
 class _Differences:

@@ -139,14 +139,14 @@ def _tasks(job: Job, session: WriterSession) -> Iterator[WritingTask]:
         for number, question in enumerate(job.questions):
             hits = library.search(question, k=4 * job.passages).hits
             text = "\n".join(hit.passage.text for hit in hits) or question
-            while len(offsets := tokenizer.encode(text, add_special_tokens=False).offsets) < job.passages * job.tokens:
+            while len(offsets := tokenizer.encode(text).offsets) < job.passages * job.tokens:
                 text = f"{text}\n{text}"  # a small library finds little
             cuts = [
                 text[offsets[job.tokens * place][0] : offsets[job.tokens * (place + 1) - 1][1]]
                 for place in range(job.passages)
             ]
             passages = tuple(whole(f"q{number}p{place}", cut) for place, cut in enumerate(cuts))
-            first = tokenizer.encode(cuts[0], add_special_tokens=False).offsets
+            first = tokenizer.encode(cuts[0]).offsets
             yield WritingTask(question, passages, Short(0, first[2][0], first[4][1]))
 
 

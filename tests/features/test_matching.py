@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy
 import pytest
 from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from wherefrom.features.matching import FILE, SCALE, Matcher, MatcherError
 from wherefrom.runtime.weights import Weights
@@ -17,8 +18,9 @@ WORDS = ("cron", "looks", "examines", "table", "the", "rose")
 
 
 def folder(path: Path, vectors: list[list[float]], importance: list[float], worth: list[float]) -> Path:
-    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)} | {"?": 6}, unk_token="?"))
-    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer = Tokenizer(WordPiece({word: number for number, word in enumerate(WORDS)} | {"?": 6}, unk_token="?"))
+    tokenizer.normalizer = BertNormalizer()
+    tokenizer.pre_tokenizer = BertPreTokenizer()
     path.mkdir(exist_ok=True)
     tokenizer.save(str(path / "tokenizer.json"))
     numpy.savez(

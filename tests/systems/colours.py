@@ -23,8 +23,8 @@ READER = ReaderTaskSettings(
 
 def tokenizer() -> Tokenizer:
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *WORDS, ".", "?"])}
-    made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    made.normalizer = normalizers.Lowercase()
+    made = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer(lowercase=True)
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return made
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from wherefrom.errors import WherefromError
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from wherefrom.wordpieces import Wordpieces
 
 FILE = "matcher.npz"
 MOST_QUESTION = 40  # wordpieces of a question that are looked for
@@ -40,7 +40,7 @@ class WeightsFolder(Protocol):
     @property
     def folder(self) -> Path: ...
     @property
-    def tokenizer(self) -> Tokenizer: ...
+    def tokenizer(self) -> Wordpieces: ...
 
     def file(self, name: str) -> Path: ...
 
@@ -72,12 +72,11 @@ class Matcher:
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """One score a text, in their order; 0 where the question or the text has no words."""
         tokenizer, tables = self._weights.tokenizer, self._tables
-        wanted = numpy.array(tokenizer.encode(question, add_special_tokens=False).ids[:MOST_QUESTION], numpy.int64)
+        wanted = numpy.array(tokenizer.ids(question)[:MOST_QUESTION], numpy.int64)
         weights = tables.importance[wanted]
         if not texts or not weights.sum() > 0:
             return [0.0] * len(texts)
-        encoded = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        pieces = [numpy.array(each.ids[:MOST_PASSAGE], numpy.int64) for each in encoded]
+        pieces = [numpy.array(tokenizer.ids(text)[:MOST_PASSAGE], numpy.int64) for text in texts]
         filled = [place for place, ids in enumerate(pieces) if len(ids)]
         if not filled:
             return [0.0] * len(texts)

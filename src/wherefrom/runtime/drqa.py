@@ -132,7 +132,7 @@ class WordVectors:
         if "glove" in arrays:
             parts.append(arrays["glove"][number] * arrays["glove_scale"][number].astype(numpy.float32))
         if "pieces" in arrays:
-            ids = self._tokenizer.encode(word, add_special_tokens=False).ids
+            ids = self._tokenizer.ids(word)
             rows = arrays["pieces"][ids] * arrays["pieces_scale"][ids].astype(numpy.float32)[:, None]
             parts.append(rows.sum(0) / max(len(ids), 1))
         return numpy.concatenate(parts).astype(numpy.float32)

@@ -152,11 +152,11 @@ class ReaderSession:
         tokenizer, settings = self.weights.tokenizer, self.weights.settings
         longest = int(settings["max_tokens"])
         classify, separate = int(settings["classify"]), int(settings["separate"])
-        question_ids = tokenizer.encode(question, add_special_tokens=False).ids
+        question_ids = tokenizer.ids(question)
         question_ids = question_ids[: min(int(settings["max_question"]), longest - _LEAST_PASSAGE - MOST_TITLE - 4)]
-        title_ids = tokenizer.encode(title, add_special_tokens=False).ids[:MOST_TITLE] if title else []
+        title_ids = tokenizer.ids(title)[:MOST_TITLE] if title else []
         head = [classify, *question_ids, separate, *title_ids, *([separate] if title_ids else [])]
-        passage = tokenizer.encode(text, add_special_tokens=False)
+        passage = tokenizer.encode(text)
         room = longest - len(head) - 1
         begin = 0
         while True:
@@ -165,7 +165,7 @@ class ReaderSession:
             if begin + room >= len(passage.ids):
                 break
             begin += max(room - int(settings["window_overlap"]), 1)
-        return list(passage.offsets)
+        return passage.offsets
 
     def _run(self, batch: Sequence[_Window]) -> dict[str, NDArray[numpy.float32]]:
         session = self._loaded()

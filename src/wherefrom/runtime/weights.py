@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from wherefrom.errors import WherefromError
 from wherefrom.lab import REMEDY, lab_folder, lab_places
 from wherefrom.origin import file_hash
+from wherefrom.wordpieces import Wordpieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
-    from tokenizers import Tokenizer
 
 CPU_LISTING = Path("/proc/cpuinfo")  # on Linux
 SHIPPED = Path(__file__).parents[1] / "weights"
@@ -75,16 +75,12 @@ class Weights:
         return table
 
     @cached_property
-    def tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> Wordpieces:
         name = str(self.settings.get("tokenizer", "tokenizer.json"))  # one of another model's may do for this one
-        file = self.file(name)
-        from tokenizers import Tokenizer
-
         try:
-            tokenizer = Tokenizer.from_file(str(file))
-        except Exception as error:  # the library raises bare Exceptions
+            return Wordpieces.read(self.file(name))
+        except ValueError as error:
             raise self._broken(name, error) from error
-        return unbounded(tokenizer)
 
     def session(self, threads: int, name: str = "model.onnx") -> InferenceSession:
         """An ONNX session. Its threads sleep while they wait: spinning ones stall everything else under load."""
@@ -159,13 +155,6 @@ def _shipping() -> set[Path]:
 def _hash(path: Path, _size: int, _changed: int) -> str:
     """The file's hash, worked out once a process as long as the file stays as it is."""
     return file_hash(path)
-
-
-def unbounded(tokenizer: Tokenizer) -> Tokenizer:
-    """A tokenizer that neither cuts nor pads: windows are made of whole texts."""
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
 
 
 def sums_eight_bits_exactly(listing: Path = CPU_LISTING) -> bool:

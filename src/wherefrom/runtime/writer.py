@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wherefrom.errors import SettingsError
 from wherefrom.runtime.weights import Weights
 from wherefrom.types import Passage
+from wherefrom.wordpieces import Encoded
 
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
-    from tokenizers import Encoding
 
     from wherefrom.runtime.copying import CopyPlaces, Text, Vocabulary
     from wherefrom.runtime.search import SearchSettings, WrittenAnswer
@@ -105,7 +105,7 @@ class WriterSession:
 
     def piece(self, token: int) -> str:
         """A token as the vocabulary has it: `##` before one that continues a word."""
-        return self.weights.tokenizer.id_to_token(token) or ""
+        return self.weights.tokenizer.piece(token)
 
     # Judging
 
@@ -232,7 +232,7 @@ class WriterSession:
         settings = self.weights.settings
         separate = int(settings["separate"])
         question_ids = self._question_ids(question)
-        title_ids = self._encoded(passage.title).ids[: int(settings["max_title"])] if passage.title else []
+        title_ids = self.weights.tokenizer.ids(passage.title)[: int(settings["max_title"])] if passage.title else []
         head = [int(settings["classify"]), *question_ids, separate, *title_ids, *([separate] if title_ids else [])]
         encoded = self._encoded(passage.text)
         room = int(settings["max_tokens"]) - len(head) - 1
@@ -262,11 +262,10 @@ class WriterSession:
     def _question_ids(self, question: str) -> list[int]:
         settings = self.weights.settings
         room = int(settings["max_tokens"]) - _LEAST_PASSAGE - int(settings["max_title"]) - 4
-        ids: list[int] = self._encoded(question).ids[: min(int(settings["max_question"]), room)]
-        return ids
+        return self.weights.tokenizer.ids(question)[: min(int(settings["max_question"]), room)]
 
-    def _encoded(self, text: str) -> Encoding:
-        return self.weights.tokenizer.encode(text, add_special_tokens=False)
+    def _encoded(self, text: str) -> Encoded:
+        return self.weights.tokenizer.encode(text)
 
     # Reading
 
@@ -327,7 +326,7 @@ class WriterSession:
         tokenizer = self.weights.tokenizer
         size = len(self._table[0])
         listed = self.weights.array("vocabulary.npy").astype(numpy.int64)
-        pieces = [tokenizer.id_to_token(token) or "" for token in range(size)]
+        pieces = [tokenizer.piece(token) for token in range(size)]
         column = numpy.full(size, -1)
         column[listed] = numpy.arange(len(listed))
         return Vocabulary(

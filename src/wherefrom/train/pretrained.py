@@ -20,15 +20,25 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from wherefrom.errors import NotFound, SettingsError, WherefromError
 from wherefrom.origin import file_hash
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 FOLDER_VARIABLE = "WHEREFROM_PRETRAINED"
 
 Download = Callable[[Sequence[str], Path], None]
 """Puts the archives of these requirements into that folder."""
+
+
+def unbounded(tokenizer: Tokenizer) -> Tokenizer:
+    """A tokenizer that neither cuts nor pads: windows are made of whole texts."""
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from wherefrom.data import squad
 from wherefrom.data.examples import whole
 from wherefrom.durable import write_text
 from wherefrom.evaluate.ten_passages import rows_of
-from wherefrom.runtime.weights import unbounded
 from wherefrom.train.material import MOST_PASSAGE_TOKENS, Material, Numbers
+from wherefrom.train.pretrained import unbounded
 from wherefrom.types import Passage
 from wherefrom.write.spelling import Piece, spelled
 

@@ -12,7 +12,7 @@ import numpy
 from numpy.typing import NDArray
 
 from wherefrom.errors import WherefromError
-from wherefrom.runtime.weights import unbounded
+from wherefrom.train.pretrained import unbounded
 from wherefrom.train.vectors import principal_components
 
 if TYPE_CHECKING:

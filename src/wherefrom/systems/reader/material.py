@@ -19,9 +19,9 @@ from wherefrom.data.opening import split_file
 from wherefrom.evaluate.ten_passages import passage_of, rows_of, wikipedia_files, wikipedia_titles
 from wherefrom.origin import file_hash
 from wherefrom.runtime.reader import MOST_TITLE, heading
-from wherefrom.runtime.weights import unbounded
 from wherefrom.systems.reader.more import add_more, more_files
 from wherefrom.train.material import MOST_PASSAGE_TOKENS, SOURCES
+from wherefrom.train.pretrained import unbounded
 from wherefrom.types import Passage
 
 if TYPE_CHECKING:

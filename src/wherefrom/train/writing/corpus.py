@@ -41,8 +41,8 @@ from wherefrom.evaluate.texts import passages_beside, texts_beside
 from wherefrom.features.querytype import QueryType, query_type
 from wherefrom.ingest.split import split as cut_into_passages
 from wherefrom.metrics.lcs import lcs_length
-from wherefrom.runtime.weights import unbounded
 from wherefrom.text import FUNCTION_WORDS, Span, sentences
+from wherefrom.train.pretrained import unbounded
 from wherefrom.train.writing.sources import SOURCES
 from wherefrom.types import Passage
 from wherefrom.write.marks import NAMES, Marks

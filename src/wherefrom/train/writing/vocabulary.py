@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy
 
 from wherefrom.data import squad
-from wherefrom.runtime.weights import unbounded
 from wherefrom.text import sentences
+from wherefrom.train.pretrained import unbounded
 from wherefrom.train.writing.material import WritingMaterial, load
 
 if TYPE_CHECKING:
