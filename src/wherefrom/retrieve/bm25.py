@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +40,7 @@ class BM25Index:
         self._opened: tantivy.Index | None = None
         self._writer: tantivy.IndexWriter | None = None
         self._searcher: tantivy.Searcher | None = None
+        self._links: tempfile.TemporaryDirectory[str] | None = None
         self._analyzers: tuple[tantivy.TextAnalyzer, tantivy.TextAnalyzer] | None = None
 
     def create(self) -> None:
@@ -87,13 +90,21 @@ class BM25Index:
             return set(self._keys_of([address for _, address in hits]))
 
     def refresh(self) -> None:
-        if self._opened is not None:
+        if self._opened is None:
+            return
+        if self._links is not None:
+            self._opened = self._searcher = None  # opened anew when it is needed, with the files there are then
+            return
+        with self._reading():
             self._opened.reload()
             self._searcher = self._opened.searcher()
 
     def close(self) -> None:
         self._end_writer()
         self._opened = self._searcher = None
+        if self._links is not None:
+            self._links.cleanup()
+            self._links = None
 
     def _end_writer(self) -> None:
         """What was put and not committed is given up; the next writer can then take the lock."""
@@ -160,12 +171,27 @@ class BM25Index:
         elif not (self.path / "meta.json").exists():
             raise LibraryDamaged(f"the index in {self.path} is missing; `wherefrom check` makes it anew")
         with self._reading():
-            opened = tantivy.Index(builder.build(), str(self.path))
+            opened = tantivy.Index(builder.build(), str(self._readable()))
             opened.config_reader("manual")  # no thread that watches files: refresh() says when to look
             opened.register_tokenizer(_ANALYZER, self._analysis()[1])
             self._searcher = opened.searcher()
         self._opened = opened
         return opened
+
+    def _readable(self) -> Path:
+        """The index's folder; where nothing may be written to it, another with links to its files.
+
+        For tantivy's readers make a file to lock, so that no writer takes away what they are about to open.
+        """
+        if os.access(self.path, os.W_OK):
+            return self.path
+        before, self._links = self._links, tempfile.TemporaryDirectory(prefix="wherefrom-")
+        if before is not None:
+            before.cleanup()
+        for file in self.path.iterdir():
+            if not file.name.endswith(".lock"):
+                (Path(self._links.name) / file.name).symlink_to(file.absolute())
+        return Path(self._links.name)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
