@@ -16,7 +16,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from wherefrom.config import IndexSettings, Settings
-from wherefrom.errors import NotFound, NothingWritten
+from wherefrom.errors import IngestError, NotFound, NothingWritten
+from wherefrom.ingest.original import unchanged
 from wherefrom.ingest.split import split
 from wherefrom.retrieve.bm25 import BM25Index
 from wherefrom.stages import Index
@@ -173,6 +174,21 @@ class Library:
         """The passages of a document, in order."""
         store = self._folder().store
         return store.passages([f"{id}#{ordinal}" for ordinal in range(store.passage_count(id))])
+
+    def original(self, id: str) -> bytes:
+        """The file that a document was read from, byte for byte as it was then; a NotFound says why there is none."""
+        store = self._folder().store
+        facts = store.facts(id)
+        if facts is None:
+            raise NotFound(f"there is no document '{id}' in the library; `wherefrom list` shows what there is")
+        source, _ = facts
+        digest = store.file_hash(source)
+        if source.startswith("sent:") or not Path(source).is_absolute() or digest is None:
+            raise NotFound(f"of the document '{id}' the library has the text alone")
+        try:
+            return unchanged(Path(source), digest, int(self.settings().ingest.max_megabytes * 1_000_000))
+        except IngestError as error:
+            raise NotFound(f"the file of '{id}' cannot be shown: {error}") from error
 
     def search(self, question: str, k: int | None = None) -> Trace:
         """Find passages; the trace has hits and no answer."""

@@ -65,6 +65,7 @@ def test_every_operation_is_described_with_problems_and_requests_with_examples(a
             "POST /documents",
             "GET /documents/{id}",
             "DELETE /documents/{id}",
+            "GET /originals/{id}",
             "GET /jobs",
             "GET /jobs/{id}",
             "DELETE /jobs/{id}",

@@ -16,7 +16,7 @@ from wherefrom import __version__
 from wherefrom.config import ServerSettings
 from wherefrom.library import Library
 from wherefrom.pipeline import Pipeline
-from wherefrom.server import documents, problems, questions, shapes
+from wherefrom.server import documents, originals, problems, questions, shapes
 from wherefrom.server.guard import Guard, is_loopback
 from wherefrom.server.metrics import CONTENT_TYPE
 from wherefrom.server.problems import HTTPProblem
@@ -58,6 +58,7 @@ def create_app(
     app = _bare(lifespan)
     app.state.server = state
     app.state.style = library.settings().write.style
+    app.state.drawings = originals.Drawings()
     files = _serve_page(app, page)
     problems.install(app, settings.log_texts)
     app.add_middleware(Guard, settings=settings, keys=state.keys, rates=state.rates, metrics=state.metrics, page=files)
@@ -80,7 +81,7 @@ def _bare(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | Non
         redoc_url=None,
         redirect_slashes=False,
     )
-    parts = (questions.router, documents.router, router)
+    parts = (questions.router, documents.router, originals.router, router)
     for part in parts:
         app.include_router(part)
     app.state.routes = [route for part in parts for route in part.routes]  # FastAPI hides those it has included

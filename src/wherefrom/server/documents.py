@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
@@ -81,6 +81,7 @@ async def get_document(request: Request, id: str) -> shapes.WholeDocument:
             source=_file_name(document.source),
             text=document.text,
             passages=[shapes.PassagePlace(id=each.id, start=each.start, end=each.end) for each in passages],
+            original=_original(document.source),
         )
 
     return await state.off_loop(read)
@@ -213,6 +214,11 @@ def _out(job: Job) -> shapes.JobOut:
         created=job.created,
         changed=job.changed,
     )
+
+
+def _original(source: str) -> Literal["pdf"] | None:
+    """Whether the file seems to be there still; that it is unchanged is looked at when a page of it is wanted."""
+    return "pdf" if source.lower().endswith(".pdf") and Path(source).is_absolute() and Path(source).is_file() else None
 
 
 def _file_name(source: str) -> str:

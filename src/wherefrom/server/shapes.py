@@ -127,6 +127,9 @@ class WholeDocument(BaseModel):
     source: str
     text: str
     passages: list[PassagePlace]
+    original: Literal["pdf"] | None = Field(
+        None, description="What file it was read from, where GET /originals/{id} can show its pages."
+    )
 
 
 class JobOut(BaseModel):
