@@ -167,8 +167,8 @@ def _checked(saved: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             wanted[f"added_tokens, {each['content']}"] = (plain and bool(each["content"]), True)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a tokenizer of uncased wordpieces: {error}") from error
-    for name, (found, needed) in wanted.items():
-        if found != needed:
+    for name, (value, needed) in wanted.items():
+        if value != needed:
             raise ValueError(f"not a tokenizer of uncased wordpieces: its {name} is another")
     return model, added
 

@@ -124,8 +124,10 @@ def test_exported_examples_are_read_by_the_loader(client: TestClient, library_pa
 
 def test_a_library_from_before_feedback_is_upgraded(library_path: Path) -> None:
     with sqlite3.connect(library_path / "documents.sqlite") as connection:
-        connection.execute("DROP TABLE feedback")
-        connection.execute("DROP TABLE dated")
+        for table in ("feedback", "dated", "checksum", "index_file"):
+            connection.execute(f"DROP TABLE {table}")
+        for table in ("file", "meta"):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN sum")
         connection.execute("ALTER TABLE passage DROP COLUMN section")
         connection.execute("PRAGMA user_version = 1")
     connection.close()

@@ -153,6 +153,7 @@ class TestCountsThatAreLost:
     def test_where_the_file_is_a_folder_this_process_counts(self, library_path: Path) -> None:
         folder = ServerFolder(library_path)
         folder.make()
+        (folder.path / "rates.sqlite").unlink(missing_ok=True)  # another test may have served the library
         (folder.path / "rates.sqlite").mkdir()
         rates = Rates(folder)
         assert rates.wait("a", 6) == 0.0

@@ -138,10 +138,10 @@ def check_bytes(path: Path) -> None:
         return
     try:
         facts = path.stat()
-        found = _hash(path, facts.st_size, facts.st_mtime_ns)
+        digest = _hash(path, facts.st_size, facts.st_mtime_ns)
     except OSError as error:
         raise WeightsError(f"{path} cannot be read ({error}); {remedy}") from error
-    if found != noted[path.name]:
+    if digest != noted[path.name]:
         raise WeightsError(f"{path} is not the file that was made: its SHA-256 differs from {PROVENANCE}'s; {remedy}")
 
 

@@ -171,11 +171,11 @@ def effective(wanted: int) -> int:
 def quiet_about_open_files(loop: asyncio.AbstractEventLoop) -> None:
     """No more open files: asyncio waits a second and tries again, but tells it a thousand times."""
 
-    def told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def seldom_noted(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _NO_MORE_FILES:
             seldom(log, logging.ERROR, f"no connection can be accepted ({error.strerror}); trying again every second")
         else:
             loop.default_exception_handler(context)
 
-    loop.set_exception_handler(told)
+    loop.set_exception_handler(seldom_noted)

@@ -78,8 +78,8 @@ class ServerFolder:
         except (OSError, sqlite3.Error) as error:
             raise LibraryError(f"{self.path} cannot be made: {getattr(error, 'strerror', None) or error}") from error
         with self.opened() as connection:
-            found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if missing := {"key", "job"} - found:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if missing := {"key", "job"} - tables:
                 raise self._damaged(f"it lacks the table {' and '.join(sorted(missing))}")
             verdicts = [verdict for (verdict,) in connection.execute("PRAGMA quick_check(1)")]
             if verdicts != ["ok"]:
