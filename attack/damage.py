@@ -38,6 +38,7 @@ CANARY = "quixotry"  # in every text, and in no message: errors do not quote doc
 QUESTIONS = ("Who repairs the boiler?", "Where is the key of cellar 7?", "When does the comet 12 return?", "zebra")
 
 _COMMANDS = {  # every command that reads or writes a library; {l} is its folder
+    "rescue": "rescue {l} {l}-rescued",
     "list": "list --library {l}",
     "show": "show comet-12.txt --library {l}",
     "passages": "show cellar-7.txt --passages --library {l}",
@@ -242,10 +243,7 @@ def _of(work: Callable[[], Any]) -> str:
 
 def _commanded(path: Path, fresh: Path, what: str, outcome: Outcome, again: str) -> None:
     """Every command on the damaged library: an answer or an error in words, and no text of a document in it."""
-    commands = dict(_COMMANDS)
-    if "rescue" in wherefrom.cli.COMMANDS:
-        commands = {"rescue": "rescue --library {l} --into {l}-rescued", **commands}
-    for name, line in commands.items():
+    for name, line in _COMMANDS.items():
         arguments = line.replace("{l}", str(path)).replace("{f}", str(fresh)).split()
 
         def work(say: Say, arguments: list[str] = arguments) -> None:

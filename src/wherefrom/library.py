@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from wherefrom.pipeline import Pipeline
     from wherefrom.stages import OnWords
     from wherefrom.store.feedback import Feedback
+    from wherefrom.store.rescue import RescueReport
     from wherefrom.write.explain import Explanation
 
 
@@ -143,6 +144,12 @@ class Library:
                 problems = tuple(folder.problems(repair=False))
         documents, passages = folder.store.counts()
         return CheckReport(documents, passages, problems)
+
+    def rescue(self, new: str | Path) -> RescueReport:
+        """Make a library at `new` of all that can be read whole of this one, however damaged; this one is only read."""
+        from wherefrom.store.rescue import rescue
+
+        return rescue(self.path, Path(new).expanduser(), split, INDEXES)
 
     # Reading.
 

@@ -20,6 +20,7 @@ COMMANDS = (
     "show",
     "remove",
     "check",
+    "rescue",
     "index",
     "config",
     "serve",
