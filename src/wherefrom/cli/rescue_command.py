@@ -47,7 +47,8 @@ def _print_report(report: RescueReport, old: Path) -> None:
     lost = [f"{lost.id}: {lost.why}" for lost in report.lost if lost.id]
     nameless = len(report.lost) - len(lost)
     if nameless:
-        lost.append(f"{nameless:,} {'document' if nameless == 1 else 'documents'} of which not even the name can be read")
+        documents = "document" if nameless == 1 else "documents"
+        lost.append(f"{nameless:,} {documents} of which not even the name can be read")
     for line in (*lost[:_SHOWN], *report.notes):
         click.echo(f"{click.style('lost', fg='red')}   {line}")
     if len(lost) > _SHOWN:

@@ -31,7 +31,7 @@ UNREADABLE = Unreadable()
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoredRow:
     """One record: its number, its values, and where it stands; `whole` where nothing of it is cut off."""
 
     number: int
@@ -46,7 +46,7 @@ class Pages:
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb") if path.exists() else io.BytesIO()
         length = self._file.seek(0, io.SEEK_END)
-        self._log = Log.of(path)
+        self._log = WriteAheadLog.of(path)
         self.size = self._page_size(min(length, 16_000_000))
         reserved = self._bytes(20, 1)
         self._reserved = reserved[0] if reserved and reserved[0] <= 64 else 0
@@ -64,7 +64,7 @@ class Pages:
     def close(self) -> None:
         self._file.close()
 
-    def tree(self, root: int, index: bool = False) -> Iterator[Row | None]:
+    def tree(self, root: int, index: bool = False) -> Iterator[StoredRow | None]:
         """The rows of a table, or the records of an index, from its first page on; None for each part that is lost."""
         yield from self._below(root, index, 0)
 
@@ -72,7 +72,7 @@ class Pages:
         """What is wrong with the log, in words."""
         return self._log.fault()
 
-    def rows_on(self, number: int, index: bool = False) -> Iterator[Row | None]:
+    def rows_on(self, number: int, index: bool = False) -> Iterator[StoredRow | None]:
         """The rows on one leaf; None for each that cannot be told, or that must have been there."""
         page = self.page(number)
         used = 0
@@ -123,7 +123,7 @@ class Pages:
 
         return max(sensible, key=leaves)
 
-    def _below(self, number: int, index: bool, level: int) -> Iterator[Row | None]:
+    def _below(self, number: int, index: bool, level: int) -> Iterator[StoredRow | None]:
         page = self.page(number)
         kind = page[_begin(number)] if len(page) == self.size else 0
         if number in self.visited or level > _MOST_LEVELS:
@@ -166,7 +166,7 @@ class Pages:
             free = int.from_bytes(page[free : free + 2], "big")
         return int(unused) if content >= begin + 8 + 2 * cells or not content else 0
 
-    def _row(self, page: bytes, at: int, number: int, index: bool) -> tuple[Row | None, int]:
+    def _row(self, page: bytes, at: int, number: int, index: bool) -> tuple[StoredRow | None, int]:
         """The row that begins here, and where on the page it ends."""
         length, at = _varint(page, at)
         row, at = (0, at) if index else _varint(page, at)
@@ -184,7 +184,7 @@ class Pages:
             end += 4
             payload += self._overflow(int.from_bytes(page[at + local : at + local + 4], "big"), length - local)
         values = _record(payload, length)
-        return (Row(row, values, number, len(payload) == length) if values else None), end
+        return (StoredRow(row, values, number, len(payload) == length) if values else None), end
 
     def _overflow(self, number: int, length: int) -> bytes:
         """What goes on elsewhere, as far as the chain holds."""
@@ -202,7 +202,7 @@ class Pages:
         return b"".join(parts)
 
 
-class Log:
+class WriteAheadLog:
     """The changes that are not yet in the file itself, a page a frame; those behind the last commit do not count."""
 
     def __init__(self, data: bytes) -> None:
@@ -210,7 +210,7 @@ class Log:
         self.page_size = int.from_bytes(data[8:12], "big") if len(data) >= _LOG_HEAD else 0
 
     @classmethod
-    def of(cls, database: Path) -> Log:
+    def of(cls, database: Path) -> WriteAheadLog:
         log = Path(f"{database}-wal")
         return cls(log.read_bytes() if log.exists() else b"")
 

@@ -17,7 +17,7 @@ from wherefrom.config import FIXED_SECTIONS, Settings, from_mapping
 from wherefrom.errors import LibraryBusy, LibraryDamaged, LibraryError, LibraryMissing, SettingsError
 from wherefrom.store import schema
 from wherefrom.store.library import LibraryFolder, MakeIndex, SplitText
-from wherefrom.store.pages import Pages, Row, Unreadable
+from wherefrom.store.pages import Pages, StoredRow, Unreadable
 from wherefrom.store.sqlite import content_hash
 from wherefrom.store.sums import row_sum
 from wherefrom.types import Document
@@ -124,11 +124,11 @@ def _saved(
 class _Table:
     """What can be read of one table: the rows that its tree leads to, and those on pages that nothing leads to."""
 
-    rows: dict[int, Row] = field(default_factory=dict)
-    strays: dict[int, Row] = field(default_factory=dict)
+    rows: dict[int, StoredRow] = field(default_factory=dict)
+    strays: dict[int, StoredRow] = field(default_factory=dict)
     faults: int = 0  # parts of its tree that cannot be read
 
-    def all(self) -> list[Row]:
+    def all(self) -> list[StoredRow]:
         return [row for _, row in sorted((self.strays | self.rows).items())]
 
 
@@ -215,7 +215,7 @@ class _Remains:
         if (self.path / "server" / "guarded").exists():
             yield "the keys of its server; `wherefrom keys add` makes new ones"
 
-    def _right(self, table: str, row: Row) -> bool:
+    def _right(self, table: str, row: StoredRow) -> bool:
         """Whether a row is what was written, where that can be told."""
         columns = len(schema.SUMMED[table])
         values = [row.number if value is None else value for value in row.values[:columns]]
@@ -281,7 +281,7 @@ class _Remains:
         return (str(row.values[1]), True) if self._right("dated", row) else ("", False)
 
 
-def _fault(row: Row) -> str:
+def _fault(row: StoredRow) -> str:
     """What is wrong with a document's row, in words; "" where it is whole."""
     _, id, _, _, _, _, hash, source, title, text = row.values
     if not all(isinstance(value, str) for value in (id, source, title, text)):
@@ -358,7 +358,7 @@ def _shapes() -> dict[str, list[_Column]]:
         }
 
 
-def _fits(row: Row, table: str, shape: Sequence[_Column]) -> bool:
+def _fits(row: StoredRow, table: str, shape: Sequence[_Column]) -> bool:
     """Whether a row may be one of a table; one of an earlier format may lack the last column."""
     least = len(shape) - (table in _GROWN)
     return least <= len(row.values) <= len(shape) and all(
