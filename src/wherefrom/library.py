@@ -23,7 +23,7 @@ from wherefrom.retrieve.bm25 import BM25Index
 from wherefrom.stages import Index
 from wherefrom.store.library import LibraryFolder, MakeIndex, Problem
 from wherefrom.store.sqlite import DocumentFacts
-from wherefrom.types import Document, Passage, Question, Reasons, Style, Trace
+from wherefrom.types import Document, Filter, Passage, Question, Reasons, Style, Trace
 
 if TYPE_CHECKING:
     from wherefrom.ingest.run import IngestProgress, IngestReport
@@ -153,9 +153,9 @@ class Library:
 
     # Reading.
 
-    def documents(self, after: str = "", limit: int | None = None) -> list[DocumentFacts]:
-        """Every document without its text, by id; or those behind the id `after`, at most `limit`."""
-        return list(self._folder().store.documents(after, limit))
+    def documents(self, after: str = "", limit: int | None = None, within: Filter | None = None) -> list[DocumentFacts]:
+        """Every document without its text, by id; those behind the id `after`, at most `limit`, or only what fits."""
+        return list(self._folder().store.documents(after, limit, within))
 
     def counts(self) -> tuple[int, int]:
         """How many documents and passages there are."""
@@ -197,9 +197,9 @@ class Library:
         except IngestError as error:
             raise NotFound(f"the file of '{id}' cannot be shown: {error}") from error
 
-    def search(self, question: str, k: int | None = None) -> Trace:
-        """Find passages; the trace has hits and no answer."""
-        return self.pipeline(k).search_many([Question("", question)])[0]
+    def search(self, question: str, k: int | None = None, within: Filter | None = None) -> Trace:
+        """Find passages, of the documents that fit `within`; the trace has hits and no answer."""
+        return self.pipeline(k).search_many([Question("", question, within)])[0]
 
     def ask(
         self,
@@ -208,13 +208,15 @@ class Library:
         k: int | None = None,
         min_chance: float | None = None,
         heard: OnWords | None = None,
+        within: Filter | None = None,
     ) -> Trace:
         """Answer a question; `trace.answer.text` is None where the library does not know.
 
+        `within` is the part of the library that is asked; where no document fits, that is an error (`NotFound`).
         `heard` is called with the words of an answer while it is being written; what counts is the trace.
         """
         style = style or self._settings.write.style
-        return self.pipeline(k).ask_many([Question("", question)], style, min_chance, heard)[0]
+        return self.pipeline(k).ask_many([Question("", question, within)], style, min_chance, heard)[0]
 
     def explain(self, trace: Trace) -> Explanation:
         """How this library's answer was written: `wherefrom.write.pictures.picture` draws it."""

@@ -7,10 +7,42 @@ a batch equals one by one; nothing passed in is changed; constructors are cheap,
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from wherefrom.types import Answer, Candidate, Disagreement, Document, Hit, Passage, Question, Style, Summary, Word
+from wherefrom.types import (
+    Answer,
+    Candidate,
+    Disagreement,
+    Document,
+    Filter,
+    Hit,
+    Passage,
+    Question,
+    Style,
+    Summary,
+    Word,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRanges:
+    """Which keys an index may answer with: those from a `first` up to its `stop`; ranges ascend and do not touch.
+
+    Ranges, because documents that were read together have keys in a row: a folder of thousands is often a single one.
+    """
+
+    firsts: tuple[int, ...]
+    stops: tuple[int, ...]
+
+    def __contains__(self, key: int) -> bool:
+        at = bisect_right(self.firsts, key) - 1
+        return at >= 0 and key < self.stops[at]
+
+    def __len__(self) -> int:
+        return sum(self.stops) - sum(self.firsts)
 
 
 class Store(Protocol):
@@ -32,6 +64,10 @@ class Store(Protocol):
         """The passages of these index keys; keys that are no longer, or not yet, in use are left out."""
         ...
 
+    def keys_within(self, part: Filter) -> KeyRanges:
+        """The keys of all passages of the documents that fit; an error where no document does."""
+        ...
+
 
 class Index(Protocol):
     """Finds the keys of passages by their text; holds numbers only, the text lives in the store.
@@ -50,8 +86,11 @@ class Index(Protocol):
 
     def commit(self) -> None: ...
 
-    def search(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
-        """For each text its `k` best keys with their scores, best first, equal scores by key."""
+    def search(self, texts: Sequence[str], k: int, within: KeyRanges | None = None) -> list[list[tuple[int, float]]]:
+        """For each text its `k` best keys with their scores, best first, equal scores by key.
+
+        With `within`, the best of those keys alone, with the scores that they have without it.
+        """
         ...
 
     def keys(self) -> set[int]: ...

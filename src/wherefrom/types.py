@@ -46,11 +46,31 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class Filter:
+    """Which part of a library a question is asked of; what is empty narrows nothing.
+
+    A document is in a folder if its id or the path of its file begins with it. Dates are as exact as they are written:
+    since 2024 begins with its first day, until 2025-06 ends with that month's last. A type is a file's suffix, or a
+    name for several, such as "html".
+    """
+
+    folders: tuple[str, ...] = ()  # in any of them
+    since: str = ""
+    until: str = ""
+    types: tuple[str, ...] = ()  # of any of them
+    tags: tuple[str, ...] = ()  # with all of them
+
+    def __bool__(self) -> bool:
+        return any((self.folders, self.since, self.until, self.types, self.tags))
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """What a person asks."""
+    """What a person asks, and of which part of the library; None is all of it."""
 
     id: str
     text: str
+    within: Filter | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 from contracts.stages import RetrieverContract
 from wherefrom.library import Library
 from wherefrom.retrieve.retriever import IndexRetriever
-from wherefrom.stages import Retriever
+from wherefrom.stages import KeyRanges, Retriever
 from wherefrom.types import Document, Passage, Question
 
 DOCUMENTS = [
@@ -39,7 +39,7 @@ class TestContract(RetrieverContract):
 class LaggingIndex:
     """An index that still holds keys 1 to 30, of which the store has dropped all up to 25."""
 
-    def search(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
+    def search(self, texts: Sequence[str], k: int, within: KeyRanges | None) -> list[list[tuple[int, float]]]:
         return [[(key, 100.0 - key) for key in range(1, 31)][:k] for _ in texts]
 
 

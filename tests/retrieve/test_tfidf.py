@@ -54,7 +54,7 @@ def idf(passages: int, holding: int) -> float:
 def test_the_dot_product_is_that_of_the_formula(tmp_path: Path) -> None:
     """Sum over shared n-grams of log(1 + times in the question) idf * log(1 + times in the passage) idf."""
     index = filled(tmp_path, ["red red kite", "red fox", "grey owl", "brown owl"])
-    (hits,) = index.search(["red kite"], 3, "dot")
+    (hits,) = index.search(["red kite"], 3, similarity="dot")
     once, twice = math.log(2), math.log(3)
     expected = {
         # shares "red", twice there, "kite", and the pair "red kite"; "red red" is not asked for
@@ -90,10 +90,10 @@ def test_words_in_a_row_count_for_more(tmp_path: Path) -> None:
 def test_pairs_do_not_go_over_function_words_or_from_one_passage_to_the_next(tmp_path: Path) -> None:
     texts = ["house of cards", "red", "kite"]
     index = filled(tmp_path, texts)
-    both, one = (index.search([text], 3, "dot")[0] for text in ("house cards", "house"))
+    both, one = (index.search([text], 3, similarity="dot")[0] for text in ("house cards", "house"))
     assert both[0][1] == pytest.approx(2 * one[0][1])  # two words, no pair
-    assert [score for _, score in index.search(["red kite"], 3, "dot")[0]] == pytest.approx(
-        [index.search(["red"], 1, "dot")[0][0][1]] * 2
+    assert [score for _, score in index.search(["red kite"], 3, similarity="dot")[0]] == pytest.approx(
+        [index.search(["red"], 1, similarity="dot")[0][0][1]] * 2
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -14,7 +15,9 @@ from mcp import Client, StdioServerParameters
 
 def talk(library: Path, conversation: Callable[[Client], Awaitable[None]]) -> None:
     async def run() -> None:
-        command = StdioServerParameters(command=sys.executable, args=["-m", "wherefrom", "mcp", str(library)])
+        command = StdioServerParameters(
+            command=sys.executable, args=["-m", "wherefrom", "mcp", str(library)], env=dict(os.environ)
+        )
         async with Client(command, read_timeout_seconds=30) as client:
             await conversation(client)
 
@@ -51,6 +54,11 @@ def test_the_three_tools(library_path: Path) -> None:
         (passage,) = result["passages"]
         assert passage["document_id"] == "garden/roses.txt"
 
+        narrowed = await call(client, "search", question="roses boiler", within={"folders": ["garden"]})
+        assert {each["document_id"] for each in narrowed["passages"]} == {"garden/roses.txt"}
+        narrowed = await call(client, "ask", question="Who serviced the boiler?", within={"types": ["md"]})
+        assert narrowed["answer"] == "Marta"
+
         part = await call(client, "read_document", id="garden/roses.txt", start=6, characters=4)
         assert (part["text"], part["start"], part["end"]) == ("grow", 6, 10)
         assert part["length"] == len("Roses grow behind the shed. Ivo waters them on Mondays.")
@@ -65,6 +73,7 @@ def test_what_cannot_be_done_is_told_in_words(library_path: Path) -> None:
             ("ask", {"question": ""}, "question"),
             ("ask", {"question": "a", "style": "song"}, "style"),
             ("search", {"question": "a", "k": 1000}, "k"),
+            ("search", {"question": "a", "within": {"since": "May"}}, "not a date"),
         ):
             result = await client.call_tool(name, arguments)
             assert result.is_error

@@ -158,3 +158,50 @@ def test_json_must_say_that_it_is_json(client: TestClient) -> None:
 def test_any_text_is_a_safe_question(client: TestClient) -> None:
     for text in ('" OR 1=1 --', "*:*", "🦊" * 500, "a\x00b", "<script>alert(1)</script>", "(((("):
         assert client.post("/ask", json={"question": text, "stream": False}).status_code == 200
+
+
+class TestWithin:
+    """A part of the library is asked."""
+
+    def test_only_that_part_is_looked_at(self, client: TestClient) -> None:
+        body = {"question": "Who waters the roses behind the shed?", "min_chance": 0.0}
+        (hit,) = client.post("/search", json={**body_without_chance(body), "within": {"folders": ["garden"]}}).json()[
+            "hits"
+        ]
+        assert hit["passage"]["document_id"] == "garden/roses.txt"
+        answered = client.post("/ask", json={**body, "stream": False, "within": {"types": ["md"]}}).json()
+        assert {hit["passage"]["document_id"] for hit in answered["hits"]} <= {"boiler.md"}
+        assert answered["question"]["within"]["types"] == ["md"]
+        events = dict(events_of(client.post("/ask", json={**body, "within": {"folders": ["garden"]}}).text))
+        assert events["trace"]["answer"]["text"] == "Ivo"
+
+    def test_two_questions_of_one_batch_keep_to_their_parts(self, client: TestClient) -> None:
+        everywhere = client.post("/search", json={"question": "the shed and the boiler and the key"}).json()["hits"]
+        assert len(everywhere) == 3
+        inside = client.post("/search", json={"question": "the shed", "within": {"folders": ["keys.txt"]}}).json()
+        assert [hit["passage"]["document_id"] for hit in inside["hits"]] in ([], ["keys.txt"])
+
+    def test_where_nothing_fits_that_is_not_found(self, client: TestClient) -> None:
+        problem = client.post("/ask", json={**BODY, "within": {"folders": ["nowhere"]}})
+        assert problem.status_code == 404
+        assert problem.json()["detail"].startswith("no document of the library is in nowhere;")
+
+    @pytest.mark.parametrize(
+        "within",
+        [
+            {"folders": ["/home/somebody"]},
+            {"folders": ["~"]},
+            {"folders": ["C:\\x"]},
+            {"since": "May"},
+            {"types": [""]},
+            {"colour": "red"},
+        ],
+    )
+    def test_a_place_on_the_servers_disk_and_nonsense_are_refused(
+        self, client: TestClient, within: dict[str, Any]
+    ) -> None:
+        assert client.post("/search", json={**BODY, "within": within}).status_code == 422
+
+
+def body_without_chance(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name != "min_chance"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wherefrom.cli.options import json_option, k_option, library_options, opened
+from wherefrom.cli.options import filter_options, json_option, k_option, library_options, opened
 from wherefrom.cli.output import faint, for_people, marked_all, print_json, strong
 from wherefrom.text import FUNCTION_WORDS, Span, sentences
 from wherefrom.types import STYLES, Style, joined
@@ -17,7 +17,7 @@ from wherefrom.write.attest import attested
 
 if TYPE_CHECKING:
     from wherefrom.library import Library
-    from wherefrom.types import Answer, Passage, Reasons, Trace, Word
+    from wherefrom.types import Answer, Filter, Passage, Reasons, Trace, Word
 
 
 @click.command("ask")
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     "--expect", metavar="TEXT", help="An answer that should be given: tells at which step it was lost. Implies --why."
 )
 @k_option
+@filter_options
 @json_option
 @library_options
 def command(
@@ -51,6 +52,7 @@ def command(
     why: bool,
     expect: str | None,
     k: int | None,
+    within: Filter | None,
     as_json: bool,
     library: str | None,
     toml: Path | None,
@@ -66,7 +68,7 @@ def command(
     with opened(library, toml, overrides) as opened_library:
         if picture is not None:
             _check_drawn(opened_library, style)
-        trace = opened_library.ask(" ".join(question), style, k, min_chance, on_words)
+        trace = opened_library.ask(" ".join(question), style, k, min_chance, on_words, within)
         if why or expect is not None:
             trace = replace(trace, why=opened_library.why(trace, min_chance, expect))
         if as_json:

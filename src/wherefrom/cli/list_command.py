@@ -6,20 +6,24 @@ from pathlib import Path
 
 import click
 
-from wherefrom.cli.options import json_option, library_options, opened
+from wherefrom.cli.options import filter_options, json_option, library_options, opened
 from wherefrom.cli.output import for_people, print_json, table
+from wherefrom.types import Filter
 
 
 @click.command("list")
+@filter_options
 @json_option
 @library_options
-def command(as_json: bool, library: str | None, toml: Path | None, overrides: tuple[str, ...]) -> None:
+def command(
+    within: Filter | None, as_json: bool, library: str | None, toml: Path | None, overrides: tuple[str, ...]
+) -> None:
     """List the documents: id, title, passages, characters and source file.
 
     Piped, each is one tab-separated line; with --json, an array of documents.
     """
     with opened(library, toml, overrides) as opened_library:
-        documents = opened_library.documents()
+        documents = opened_library.documents(within=within)
     if as_json:
         print_json(documents)
         return

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import Field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import click
 
 from wherefrom.config import Settings, resolve
 from wherefrom.systems.contract import input_fields, is_needed
+from wherefrom.types import Filter
 
 if TYPE_CHECKING:
     from wherefrom.library import Library
@@ -78,6 +80,47 @@ def values_of(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given, without those that were not."""
     return {each.name: value for each in input_fields(kind) if (value := options.get(each.name)) not in (None, ())}
 
+
+def filter_options(function: _Function) -> _Function:
+    """--in, --since, --until and --type, which the command takes together as `within`; None where none was given."""
+
+    @functools.wraps(function)
+    def narrowed(
+        *positional: Any, folders: tuple[str, ...], since: str, until: str, types: tuple[str, ...], **named: Any
+    ) -> Any:
+        part = Filter(_as_paths_too(folders), since, until, types)
+        return function(*positional, within=part if part else None, **named)
+
+    command: Any = narrowed
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return cast(_Function, command)
+
+
+def _as_paths_too(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Folders as they begin ids, and as the paths that they are from here."""
+    paths = (Path(folder).expanduser().absolute().resolve().as_posix() for folder in folders)
+    return tuple(dict.fromkeys(each for pair in zip(folders, paths, strict=True) for each in pair))
+
+
+_FILTERS = (
+    click.option(
+        "--in",
+        "folders",
+        multiple=True,
+        metavar="FOLDER",
+        help="Only documents of this folder, as its path or as ids begin; given again, of that one too.",
+    ),
+    click.option("--since", default="", metavar="DATE", help="Only documents of this day, month or year, or later."),
+    click.option("--until", default="", metavar="DATE", help="Only documents of this day, month or year, or earlier."),
+    click.option(
+        "--type",
+        "types",
+        multiple=True,
+        metavar="SUFFIX",
+        help="Only files of this type, such as pdf or html; given again, of that one too.",
+    ),
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 

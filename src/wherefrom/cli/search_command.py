@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from wherefrom.cli.options import json_option, k_option, library_options, opened
+from wherefrom.cli.options import filter_options, json_option, k_option, library_options, opened
 from wherefrom.cli.output import print_json, snippet, table
+from wherefrom.types import Filter
 
 _SHOWN = 10
 
@@ -15,11 +16,13 @@ _SHOWN = 10
 @click.command("search")
 @click.argument("question", nargs=-1, required=True)
 @k_option
+@filter_options
 @json_option
 @library_options
 def command(
     question: tuple[str, ...],
     k: int | None,
+    within: Filter | None,
     as_json: bool,
     library: str | None,
     toml: Path | None,
@@ -30,7 +33,7 @@ def command(
     Any text is safe: there are no operators. With --json, prints the trace with its hits.
     """
     with opened(library, toml, overrides) as opened_library:
-        trace = opened_library.search(" ".join(question), k or _SHOWN)
+        trace = opened_library.search(" ".join(question), k or _SHOWN, within)
     if as_json:
         print_json(trace)
         return

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from wherefrom.stages import Store
+from wherefrom.stages import KeyRanges, Store
 from wherefrom.types import Hit, Question
 
 
 class Searchable(Protocol):
     """The part of an index that a retriever needs."""
 
-    def search(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]: ...
+    def search(
+        self, texts: Sequence[str], k: int, within: KeyRanges | None = None
+    ) -> list[list[tuple[int, float]]]: ...
 
 
 class IndexRetriever:
@@ -28,19 +30,17 @@ class IndexRetriever:
         if not questions:
             return []
         index = self._index()
-        texts = [question.text for question in questions]
-        return [
-            self._hits(index, text, scored_keys)
-            for text, scored_keys in zip(texts, index.search(texts, self._k), strict=True)
-        ]
+        return [self._hits(index, question) for question in questions]
 
-    def _hits(self, index: Searchable, text: str, scored_keys: list[tuple[int, float]]) -> list[Hit]:
+    def _hits(self, index: Searchable, question: Question) -> list[Hit]:
         """Hits for the keys found; an index may for a moment hold keys that the store has dropped."""
+        within = self._store.keys_within(question.within) if question.within else None
         wanted = self._k
+        (scored_keys,) = index.search([question.text], wanted, within)
         passages = self._store.passages_at([key for key, _ in scored_keys])
         while len(passages) < min(self._k, len(scored_keys)) and len(scored_keys) == wanted:
             wanted *= 2
-            (scored_keys,) = index.search([text], wanted)
+            (scored_keys,) = index.search([question.text], wanted, within)
             passages = self._store.passages_at([key for key, _ in scored_keys])
         hits = [Hit(passages[key], score, {self.name: score}) for key, score in scored_keys if key in passages]
         hits.sort(key=lambda hit: (-hit.score, hit.passage.id))

@@ -34,6 +34,7 @@ from wherefrom.retrieve.segment import (
     write_lengths,
     written,
 )
+from wherefrom.stages import KeyRanges
 
 _FORMAT = 1
 _MANIFEST = "index.json"
@@ -114,10 +115,12 @@ class TfidfIndex:
         self.refresh()
         self._clear_away()
 
-    def search(self, texts: Sequence[str], k: int, similarity: Similarity = "cosine") -> list[list[tuple[int, float]]]:
+    def search(
+        self, texts: Sequence[str], k: int, within: KeyRanges | None = None, similarity: Similarity = "cosine"
+    ) -> list[list[tuple[int, float]]]:
         with self._reading():
             snapshot = self._snapshot()
-            return [snapshot.best(*self._terms(text), k, similarity) for text in texts]
+            return [snapshot.best(*self._terms(text), k, within, similarity) for text in texts]
 
     def keys(self) -> set[int]:
         """The keys of all passages; reads every byte of the index, so that damage shows."""
@@ -221,8 +224,8 @@ class TfidfSearch:
     index: TfidfIndex
     similarity: Similarity
 
-    def search(self, texts: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
-        return self.index.search(texts, k, self.similarity)
+    def search(self, texts: Sequence[str], k: int, within: KeyRanges | None = None) -> list[list[tuple[int, float]]]:
+        return self.index.search(texts, k, within, self.similarity)
 
 
 class _Snapshot:
@@ -237,7 +240,12 @@ class _Snapshot:
         self.lengths = [lengths[start:stop] for start, stop in pairwise(borders)]
 
     def best(
-        self, buckets: NDArray[numpy.uint32], times: NDArray[numpy.uint8], k: int, similarity: Similarity
+        self,
+        buckets: NDArray[numpy.uint32],
+        times: NDArray[numpy.uint8],
+        k: int,
+        within: KeyRanges | None,
+        similarity: Similarity,
     ) -> list[tuple[int, float]]:
         """The k best keys for a question's n-grams, with their scores."""
         postings = [segment.postings(buckets) for segment in self.segments]
@@ -253,6 +261,8 @@ class _Snapshot:
             places, scores = _scores(segment, weights, starts, stops)
             long = lengths[places]
             there = long > 0  # not removed
+            if within is not None:
+                there &= _inside(segment.keys[places], within)
             places, scores, long = places[there], scores[there], long[there]
             if similarity == "cosine":
                 scores = scores / long
@@ -287,6 +297,14 @@ def _scores(
             sums[places] = before + weight * _TIMES[segment.times[start:stop]]
     places = numpy.concatenate(touched) if touched else numpy.zeros(0, numpy.uint32)
     return places, sums[places]
+
+
+def _inside(keys: NDArray[numpy.int64], within: KeyRanges) -> NDArray[numpy.bool_]:
+    """Which of the keys are within the ranges."""
+    firsts, stops = numpy.array((within.firsts, within.stops), numpy.int64)
+    at = numpy.searchsorted(firsts, keys, "right") - 1
+    inside: NDArray[numpy.bool_] = (at >= 0) & (keys < stops[at]) if len(firsts) else numpy.zeros(len(keys), bool)
+    return inside
 
 
 def _idf(frequencies: NDArray[Any], passages: int) -> NDArray[numpy.float64]:

@@ -231,7 +231,7 @@ def _add_problems(operation: dict[str, Any], path: str, method: str) -> None:
     if "{id}" in path:
         statuses.add(404)
     if path in ("/ask", "/search"):
-        statuses.add(504)
+        statuses |= {404, 504}  # no document fits `within`
     if path == "/summarize":
         statuses.add(501)
         operation["responses"].pop("200", None)

@@ -21,7 +21,7 @@ from wherefrom.errors import WherefromError
 from wherefrom.library import Library
 from wherefrom.pipeline import Pipeline
 from wherefrom.server.metrics import Metrics
-from wherefrom.types import Candidate, Hit, Question, Style, Trace, Word
+from wherefrom.types import Candidate, Filter, Hit, Question, Style, Trace, Word
 
 log = logging.getLogger("wherefrom.server")
 
@@ -136,7 +136,13 @@ class Engine:
         return self._finding.alive and self._reading.alive
 
     async def ask(
-        self, text: str, style: Style, k: int | None = None, min_chance: float | None = None, only_search: bool = False
+        self,
+        text: str,
+        style: Style,
+        k: int | None = None,
+        min_chance: float | None = None,
+        only_search: bool = False,
+        within: Filter | None = None,
     ) -> AsyncGenerator[Event]:
         """The events of a question, each as soon as its step is done; the last one is Finished.
 
@@ -153,7 +159,7 @@ class Engine:
                 with suppress(RuntimeError):  # the loop has just been closed: nobody listens any more
                     loop.call_soon_threadsafe(events.put_nowait, event)
 
-        pending = PendingQuestion(Question("", text), style, k, min_chance, only_search, emit)
+        pending = PendingQuestion(Question("", text, within), style, k, min_chance, only_search, emit)
         self._under_way.add(pending)
         outcome = "cancelled"
         try:

@@ -18,7 +18,7 @@ from pydantic import Field
 from wherefrom import __version__
 from wherefrom.errors import WherefromError
 from wherefrom.library import Library
-from wherefrom.types import Style, Trace
+from wherefrom.types import Filter, Style, Trace
 
 _MOST_CHARACTERS = 20_000  # of a document at a time: what a model can take in
 
@@ -31,6 +31,13 @@ _LOOKS_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idemp
 
 _Result = TypeVar("_Result")
 _Question = Annotated[str, Field(min_length=1, max_length=2000, description="The question, in plain words.")]
+_Within = Annotated[
+    Filter | None,
+    Field(
+        description="Asks a part of the library: `folders` (as ids begin, or paths; any of them), `since` and `until` "
+        "(2024, 2024-05 or 2024-05-31), `types` (suffixes, any of them)."
+    ),
+]
 
 
 def tools(library: Library) -> MCPServer:
@@ -52,19 +59,22 @@ def tools(library: Library) -> MCPServer:
         min_chance: Annotated[
             float | None, Field(ge=0, le=1, description="Decline below this chance that the answer is right.")
         ] = None,
+        within: _Within = None,
     ) -> dict[str, Any]:
         """Answer a question from the documents. `answer` is null where they do not hold one; `chance` is the
         probability that it is right; `words` tells for every word which characters of which passage it was copied from;
         `reason` is filled where the question cannot be answered at all: ask in English; `disagrees` is what other
         documents say instead."""
-        return _answered(await off_loop(lambda: library.ask(question, style, min_chance=min_chance)))
+        return _answered(await off_loop(lambda: library.ask(question, style, min_chance=min_chance, within=within)))
 
     @server.tool(annotations=_LOOKS_ONLY)
     async def search(
-        question: _Question, k: Annotated[int, Field(ge=1, le=50, description="How many passages.")] = 5
+        question: _Question,
+        k: Annotated[int, Field(ge=1, le=50, description="How many passages.")] = 5,
+        within: _Within = None,
     ) -> dict[str, Any]:
         """Find the passages that are nearest to a question, best first."""
-        trace = await off_loop(lambda: library.search(question, k))
+        trace = await off_loop(lambda: library.search(question, k, within))
         return {"passages": [{**_plain(hit.passage), "score": hit.score} for hit in trace.hits]}
 
     @server.tool(annotations=_LOOKS_ONLY)

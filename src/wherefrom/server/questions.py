@@ -77,7 +77,7 @@ data: {"question": {...}, "hits": [...], "candidates": [...], "answer": {...}, "
 async def ask(body: AskRequest, request: Request) -> Response:
     state: ServerState = request.app.state.server
     style = body.style or request.app.state.style
-    events = state.engine.ask(body.question, style, body.k, body.min_chance)
+    events = state.engine.ask(body.question, style, body.k, body.min_chance, within=body.part())
     if body.why or body.expect is not None:
         events = _reasoned(events, body, state)
     if not body.stream:
@@ -93,7 +93,7 @@ async def ask(body: AskRequest, request: Request) -> Response:
 async def search(body: SearchRequest, request: Request) -> Response:
     """A trace with hits, without an answer."""
     state: ServerState = request.app.state.server
-    events = state.engine.ask(body.question, request.app.state.style, body.k, only_search=True)
+    events = state.engine.ask(body.question, request.app.state.style, body.k, only_search=True, within=body.part())
     return _json((await _last(events, request)).trace)
 
 

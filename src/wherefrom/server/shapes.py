@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from wherefrom.server.jobs import Kind, State
 from wherefrom.store.feedback import Verdict
 from wherefrom.store.sqlite import DocumentFacts
-from wherefrom.types import Style
+from wherefrom.types import Filter, Style
 
 MOST_PASSAGES = 100  # found for one question; more are read in seconds and by nobody
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"\S")]
@@ -23,13 +23,42 @@ class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+_Day = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$")]
+# As ids begin. Where files lie on the server's disk is nobody else's business, so no path that begins at its root.
+_Folder = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^/\\~:][^:\\]*$")]
+_Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"\S")]
+
+
+class Within(_Request):
+    """Which documents are asked; what is left out narrows nothing. Where no document fits: 404."""
+
+    folders: list[_Folder] = Field(default_factory=list, max_length=20, description="In any of them; as ids begin.")
+    since: _Day | None = Field(None, description="Of this day, month or year, or later.")
+    until: _Day | None = Field(None, description="Of this day, month or year, or earlier.")
+    types: list[_Name] = Field(default_factory=list, max_length=20, description="Of any of these suffixes.")
+
+    def part(self) -> Filter:
+        return Filter(tuple(self.folders), self.since or "", self.until or "", tuple(self.types))
+
+
 class SearchRequest(_Request):
     """Find passages."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"question": "deepest lake", "k": 3}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"question": "deepest lake", "k": 3},
+                {"question": "deepest lake", "within": {"folders": ["places"], "types": ["md", "html"]}},
+            ]
+        }
+    )
 
     question: _Text
     k: _Passages | None = Field(None, description="Passages to find; the setting retrieve.k if null.")
+    within: Within | None = Field(None, description="The part of the library that is asked; all of it if null.")
+
+    def part(self) -> Filter | None:
+        return (self.within.part() or None) if self.within else None
 
 
 class AskRequest(SearchRequest):

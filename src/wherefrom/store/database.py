@@ -102,6 +102,11 @@ class Database:
             (number,) = connection.execute("PRAGMA data_version").fetchone()
             return int(number) if not self._stamp else hash(self._stamp)
 
+    def state(self) -> tuple[int, ...]:
+        """What changes for this thread whenever anybody has committed something, itself included."""
+        with self.reading() as connection:
+            return threading.get_ident(), id(connection), self.version(), connection.total_changes
+
     def close(self) -> None:
         for connection in self._connections:
             connection.close()

@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
+from wherefrom.stages import KeyRanges
 from wherefrom.store import schema
+from wherefrom.store import within as part_of
 from wherefrom.store.database import Database
 from wherefrom.store.sums import FileSum, row_sum
 from wherefrom.text import Span, normalized, sections
-from wherefrom.types import Document, Passage
+from wherefrom.types import Document, Filter, Passage
 
 Split = Callable[[str], list[Span]]
 
 _NO_MARKS = re.compile(r"[!-/:-@\[-`{-~]")  # what normal forms leave out
+_MOST_FILTERS = 100  # whose keys are kept until something changes
 _MOST_DIGITS = 15  # of a passage's number: SQLite counts to 2^63, and no document has as many passages
 
 
@@ -71,6 +74,7 @@ class SQLiteStore:
         self.path = path
         self._split = split
         self._database = Database(path)
+        self._keys_within: dict[Filter, tuple[tuple[int, ...], KeyRanges]] = {}
 
     # Writing.
 
@@ -284,6 +288,31 @@ class SQLiteStore:
                 passages[key] = Passage(passage_id(id, key - first), id, text, start, end, title, section)
         return passages
 
+    def keys_within(self, part: Filter) -> KeyRanges:
+        """The keys of all passages of the documents that fit; NotFound where no document does.
+
+        Looking costs a tenth of a second where there are 100,000 documents, so what was seen is kept until anything
+        changes.
+        """
+        state = self._database.state()
+        kept = self._keys_within.get(part)
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        wanted = part_of.conditions(part)
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT first, passages FROM document LEFT JOIN dated ON dated.document = document.key "
+                f"WHERE live AND {wanted.sql} ORDER BY first",
+                wanted.values,
+            ).fetchall()
+        if not rows:
+            raise part_of.nothing_fits(part)
+        if len(self._keys_within) >= _MOST_FILTERS:
+            self._keys_within.clear()
+        keys = part_of.ranges(rows)
+        self._keys_within[part] = state, keys
+        return keys
+
     def passage_count(self, id: str) -> int:
         """How many passages a document has; 0 for one that is not there."""
         with self._database.reading() as connection:
@@ -294,13 +323,16 @@ class SQLiteStore:
             ).fetchone()
             return int(count)
 
-    def documents(self, after: str = "", limit: int | None = None) -> Iterator[DocumentFacts]:
-        """Every document, by id; or those behind the id `after`, at most `limit`."""
+    def documents(
+        self, after: str = "", limit: int | None = None, part: Filter | None = None
+    ) -> Iterator[DocumentFacts]:
+        """Every document, by id; or those behind the id `after`, at most `limit`; or those alone that fit."""
+        wanted = part_of.conditions(part or Filter())
         with self._database.reading() as connection:
             for row in connection.execute(
-                "SELECT id, title, source, passages, characters FROM document WHERE live AND id > ? "
-                "ORDER BY id LIMIT ?",
-                (after, -1 if limit is None else limit),
+                "SELECT id, title, source, passages, characters FROM document LEFT JOIN dated "
+                f"ON dated.document = document.key WHERE live AND id > ? AND {wanted.sql} ORDER BY id LIMIT ?",
+                (after, *wanted.values, -1 if limit is None else limit),
             ):
                 yield DocumentFacts(*row)
 
