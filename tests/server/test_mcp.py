@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp import Client, StdioServerParameters
+from mcp.types import INVALID_REQUEST, PARSE_ERROR
 
 
 def talk(library: Path, conversation: Callable[[Client], Awaitable[None]]) -> None:
@@ -94,3 +96,40 @@ def test_a_missing_library_is_told_at_once(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "there is no library" in done.stderr
     assert done.stdout == ""
+
+
+ASKING = b'{"jsonrpc":"2.0","id":%b,"method":"tools/call","params":{"name":"search","arguments":{"question":"%b"}}}'
+UNREADABLE = {
+    "half a character in a question": (ASKING % (b"2", b"roses \\ud83c"), 2, PARSE_ERROR),
+    "another half": (ASKING % (b'"three"', b"roses \\udf39"), "three", PARSE_ERROR),
+    "half a character in an id": (ASKING % (b'"\\ud83c"', b"roses"), None, PARSE_ERROR),
+    "half a character in a method": (b'{"jsonrpc":"2.0","id":4,"method":"\\ud83c"}', 4, PARSE_ERROR),
+    "half a line": (b'{"jsonrpc":"2.0","id":5', None, PARSE_ERROR),
+    "no text": (b"\xff\xfe\x00", None, PARSE_ERROR),
+    "nested too deeply": (b"[" * 100_000, None, PARSE_ERROR),
+    "a number too long": (b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"ping"}', None, PARSE_ERROR),
+    "a batch": (b"[]", None, INVALID_REQUEST),
+    "a number alone": (b"7", None, INVALID_REQUEST),
+    "without a method": (b'{"jsonrpc":"2.0","id":6}', 6, INVALID_REQUEST),
+    "an older protocol": (b'{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, INVALID_REQUEST),
+}
+
+
+def test_every_line_that_cannot_be_read_is_answered(library_path: Path) -> None:
+    hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    lines = [json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).encode()]
+    lines += [line for line, _, _ in UNREADABLE.values()]
+    lines.append(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
+    command = [sys.executable, "-m", "wherefrom", "mcp", str(library_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"\n".join(lines) + b"\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in lines]
+        process.stdin.close()
+        assert process.wait(20) == 0
+    assert answers[0]["id"] == 1
+    assert answers[-1] == {"jsonrpc": "2.0", "id": "last", "result": {}}  # and it goes on
+    for (name, (_, id, code)), answer in zip(UNREADABLE.items(), answers[1:-1], strict=True):
+        assert (answer["id"], answer["error"]["code"]) == (id, code), name

@@ -18,6 +18,7 @@ from pydantic import Field
 from wherefrom import __version__
 from wherefrom.errors import WherefromError
 from wherefrom.library import Library
+from wherefrom.server.mcp_stdio import serve
 from wherefrom.types import Filter, Style, Trace
 
 _MOST_CHARACTERS = 20_000  # of a document at a time: what a model can take in
@@ -103,7 +104,7 @@ def run(library: Library) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     with library:
         library.settings()  # says so at once, if there is no library
-        tools(library).run("stdio")
+        asyncio.run(serve(tools(library)))
 
 
 def _answered(trace: Trace) -> dict[str, Any]:
