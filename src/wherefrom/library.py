@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from wherefrom.pipeline import Pipeline
     from wherefrom.stages import OnWords
     from wherefrom.store.feedback import Feedback
+    from wherefrom.store.reading import StoredText
     from wherefrom.store.rescue import RescueReport
     from wherefrom.write.explain import Explanation
 
@@ -164,8 +165,15 @@ class Library:
     def document(self, id: str) -> Document:
         document = self._folder().store.document(id)
         if document is None:
-            raise NotFound(f"there is no document '{id}' in the library; `wherefrom list` shows what there is")
+            raise _no_document(id)
         return document
+
+    def text(self, id: str) -> StoredText:
+        """A document to be read in pieces, however long it is: `text.pieces(0, 1000)`."""
+        text = self._folder().store.text(id)
+        if text is None:
+            raise _no_document(id)
+        return text
 
     def passage(self, id: str) -> Passage:
         passages = self._folder().store.passages([id])
@@ -290,3 +298,7 @@ class Library:
         if self._opened is None:
             self._opened = LibraryFolder.open(self.path, self._settings, split, INDEXES, create)
         return self._opened
+
+
+def _no_document(id: str) -> NotFound:
+    return NotFound(f"there is no document '{id}' in the library; `wherefrom list` shows what there is")

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import docx
 import httpx
+import psutil
 import pytest
 from fastapi.testclient import TestClient
 from filelock import FileLock
@@ -35,6 +36,12 @@ def send(client: TestClient, *files: tuple[str, bytes], wait: float = 20) -> Any
 def ask(client: TestClient, question: str) -> str | None:
     answer: dict[str, Any] = client.post("/ask", json={"question": question, "stream": False}).json()["answer"]
     return answer["text"]
+
+
+def own_memory(process: int) -> int:
+    """Without the pages of files: the database is mapped, and the system takes these back."""
+    used = psutil.Process(process).memory_info()
+    return int(used.rss - getattr(used, "shared", 0))
 
 
 class TestReading:
@@ -62,6 +69,38 @@ class TestReading:
             (p.id, p.start, p.end) for p in expected
         ]
         assert all(document["text"][p["start"] : p["end"]] for p in document["passages"])
+        assert (document["start"], document["end"], document["length"]) == (0, len(long), len(long))
+
+    def test_a_part_of_a_document(self, client: TestClient, library_path: Path) -> None:
+        long = " ".join(f"Sentence «{number}» of this \N{GLOBE WITH MERIDIANS} is here." for number in range(300))
+        with Library(library_path) as library:
+            library.put([Document("long.txt", long)])
+            every = library.passages_of("long.txt")
+        for start, characters in ((0, 10), (777, 2000), (len(long) - 5, 50), (10**9, 1)):
+            part = client.get("/documents/long.txt", params={"start": start, "characters": characters}).json()
+            begin, end = min(start, len(long)), min(start + characters, len(long))
+            assert (part["text"], part["start"], part["end"]) == (long[begin:end], begin, end)
+            assert (part["length"], part["passages_in_all"]) == (len(long), len(every))
+            there = [passage.id for passage in every if passage.end > begin and passage.start < end]
+            assert [passage["id"] for passage in part["passages"]] == there
+        for wrong in ({"start": -1}, {"characters": 0}, {"start": 10**30}, {"start": "x"}):
+            assert client.get("/documents/long.txt", params=wrong).status_code == 422
+
+    def test_a_long_document_is_sent_as_it_is_read(self, library_path: Path) -> None:
+        """8 MB: they were held ten times in memory at once."""
+        line = "A line of words that say next to nothing, in a document of many. "
+        with Library(library_path) as library:
+            library.put([Document("long.txt", line * 120_000)])
+        with serving(library_path) as (address, process):
+            before = own_memory(process.pid)
+            most = before
+            characters = 0
+            with httpx.stream("GET", f"{address}/documents/long.txt", timeout=60) as response:
+                for piece in response.iter_raw():
+                    characters += piece.count(b"next to nothing")
+                    most = max(most, own_memory(process.pid))
+            assert characters > 119_000
+            assert most - before < 20_000_000
 
     @pytest.mark.parametrize(
         "id", ["nothing", "../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%00", "a" * 900, "documents.sqlite"]

@@ -317,3 +317,26 @@ def test_a_long_document_opens_soon_at_the_place(large: str, opened: Open) -> No
         }"""
     )
     assert took < 1000
+
+
+def test_of_a_long_document_a_window_is_loaded_and_the_next_on_request(large: str, opened: Open) -> None:
+    page = opened(large)
+    sizes: list[int] = []
+    page.on(
+        "response", lambda answer: sizes.append(len(answer.body())) if "/documents/long.txt" in answer.url else None
+    )
+    page.evaluate("location.hash = '#/document/long.txt?at=500000-500010'")
+    expect(page.locator("#viewer mark")).to_be_in_viewport()
+    facts = page.locator("#viewer-facts")
+    expect(facts).to_contain_text("in sight: characters 475000 to 575000 of")
+    middle = page.locator("#viewer .piece").all_text_contents()
+    page.get_by_role("button", name="Text behind").click()
+    expect(facts).to_contain_text("in sight: characters 574700 to 674700 of")
+    assert "".join(page.locator("#viewer .piece").all_text_contents())[:300] == "".join(middle)[-300:]
+    page.get_by_role("button", name="Text before").click()
+    expect(facts).to_contain_text("in sight: characters 475000 to 575000 of")
+    page = opened(f"{large}/#/document/long.txt?at=99999999-999999999")  # of a time when it was longer
+    facts = page.locator("#viewer-facts")
+    expect(facts).to_contain_text("in sight: characters 0 to 100000 of")
+    expect(page.get_by_role("button", name="Text before")).to_have_count(0)
+    assert max(sizes) < 200_000

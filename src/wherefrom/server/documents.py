@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
+import msgspec
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.datastructures import FormData, UploadFile
 
 from wherefrom.errors import LibraryError, NotFound
@@ -17,6 +19,7 @@ from wherefrom.server.jobs import Job, new_id
 from wherefrom.server.problems import HTTPProblem
 from wherefrom.server.state import ServerState
 from wherefrom.server.uploads import Refused, check_kind, document_name, keep
+from wherefrom.store.reading import StoredText
 
 router = APIRouter()
 
@@ -43,6 +46,8 @@ _FORM: dict[str, Any] = {
         },
     }
 }
+_FAR = 10**12  # characters: no document is as long
+_PIECE_BYTES = 1 << 16  # of a document, sent at a time
 _TAKEN: dict[int | str, dict[str, Any]] = {
     200: {"model": shapes.JobOut, "description": "Finished within `wait`."},
     202: {"model": shapes.JobOut, "description": "Taken: it is safe, and GET /jobs/{id} tells how far it is."},
@@ -68,23 +73,62 @@ async def list_documents(
     )
 
 
-@router.get("/documents/{id:path}", summary="A document and where its passages are", tags=["documents"])
-async def get_document(request: Request, id: str) -> shapes.WholeDocument:
+@router.get(
+    "/documents/{id:path}",
+    summary="A document, or a part of it, and where its passages are",
+    tags=["documents"],
+    response_class=Response,
+    responses={200: {"model": shapes.DocumentText}},
+)
+async def get_document(
+    request: Request,
+    id: str,
+    start: Annotated[int, Query(ge=0, le=_FAR, description="The character to begin at.")] = 0,
+    characters: Annotated[int, Query(ge=1, le=_FAR, description="How many; the whole rest without it.")] = _FAR,
+) -> Response:
+    """It is sent as it is read, so that the longest takes no more memory than a page. Should it be replaced meanwhile,
+    the response breaks off."""
     state: ServerState = request.app.state.server
+    text = await state.off_loop(lambda: state.library.text(id))
+    written = _written(text, min(start, text.length), min(start + characters, text.length))
+    first = await state.off_loop(lambda: next(written))  # until it is there, what goes wrong still has a status
+    return StreamingResponse(_followed(first, written, state), media_type="application/json")
 
-    def read() -> shapes.WholeDocument:
-        document = state.library.document(id)
-        passages = state.library.passages_of(id)
-        return shapes.WholeDocument(
-            id=document.id,
-            title=document.title,
-            source=_file_name(document.source),
-            text=document.text,
-            passages=[shapes.PassagePlace(id=each.id, start=each.start, end=each.end) for each in passages],
-            original=_original(document.source),
-        )
 
-    return await state.off_loop(read)
+async def _followed(first: bytes, rest: Iterator[bytes], state: ServerState) -> AsyncIterator[bytes]:
+    piece: bytes | None = first
+    while piece is not None:
+        yield piece
+        piece = await state.off_loop(lambda: next(rest, None))
+
+
+def _written(text: StoredText, start: int, end: int) -> Iterator[bytes]:
+    """The JSON of a `DocumentText`, some hundred kB at a time."""
+    head = {
+        "id": text.id,
+        "title": text.title,
+        "source": _file_name(text.source),
+        "length": text.length,
+        "start": start,
+        "end": end,
+        "passages_in_all": text.passages,
+        "original": _original(text.source),
+    }
+    written = msgspec.json.encode(head)[:-1] + b',"text":"'
+    for piece in text.pieces(start, end):
+        written += msgspec.json.encode(piece)[1:-1]
+        if len(written) >= _PIECE_BYTES:
+            yield written
+            written = b""
+    written += b'","passages":['
+    between = b""
+    for span in text.spans(start, end):
+        written += between + msgspec.json.encode(span)
+        between = b","
+        if len(written) >= _PIECE_BYTES:
+            yield written
+            written = b""
+    yield written + b"]}"
 
 
 @router.post(
@@ -134,7 +178,7 @@ async def remove_document(request: Request, id: str, wait: Wait = 0.0) -> JSONRe
     who: str = request.state.key
 
     def taken() -> Job:
-        state.library.document(id)  # says that there is none
+        state.library.text(id)  # says that there is none
         return state.jobs.add("remove", [id], [], who)
 
     job = await state.off_loop(taken)

@@ -19,6 +19,7 @@ from wherefrom import __version__
 from wherefrom.errors import WherefromError
 from wherefrom.library import Library
 from wherefrom.server.mcp_stdio import serve
+from wherefrom.store.reading import StoredText
 from wherefrom.types import Filter, Style, Trace
 
 _MOST_CHARACTERS = 20_000  # of a document at a time: what a model can take in
@@ -85,16 +86,7 @@ def tools(library: Library) -> MCPServer:
         characters: Annotated[int, Field(ge=1, le=_MOST_CHARACTERS, description="How many.")] = 5000,
     ) -> dict[str, Any]:
         """Read a part of a document. `end` is where it stops, `length` how long the whole document is."""
-        document = await off_loop(lambda: library.document(id))
-        text = document.text[start : start + characters]
-        return {
-            "id": document.id,
-            "title": document.title,
-            "text": text,
-            "start": start,
-            "end": start + len(text),
-            "length": len(document.text),
-        }
+        return await off_loop(lambda: _part(library.text(id), start, characters))
 
     return server
 
@@ -118,6 +110,19 @@ def _answered(trace: Trace) -> dict[str, Any]:
         "rests_on": _plain(trace.answer.rests_on),
         "reason": trace.answer.reason,
         "disagrees": _plain(trace.answer.disagrees),
+    }
+
+
+def _part(document: StoredText, start: int, characters: int) -> dict[str, Any]:
+    start = min(start, document.length)
+    text = "".join(document.pieces(start, start + characters))
+    return {
+        "id": document.id,
+        "title": document.title,
+        "text": text,
+        "start": start,
+        "end": start + len(text),
+        "length": document.length,
     }
 
 

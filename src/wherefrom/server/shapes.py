@@ -150,10 +150,19 @@ class PassagePlace(BaseModel):
     end: int
 
 
-class WholeDocument(BaseModel):
+class DocumentText(BaseModel):
+    """A document, or the part of it that was requested: `text` is its characters `start` to `end` of `length`.
+
+    `passages` are those of which some of it lies there; their places count from the beginning of the document.
+    """
+
     id: str
     title: str
     source: str
+    length: int
+    start: int
+    end: int
+    passages_in_all: int
     text: str
     passages: list[PassagePlace]
     original: Literal["pdf"] | None = Field(

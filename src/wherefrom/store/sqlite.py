@@ -17,6 +17,7 @@ from wherefrom.stages import KeyRanges
 from wherefrom.store import schema
 from wherefrom.store import within as part_of
 from wherefrom.store.database import Database
+from wherefrom.store.reading import StoredText, stored_text
 from wherefrom.store.sums import FileSum, row_sum
 from wherefrom.text import Span, normalized, sections
 from wherefrom.types import Document, Filter, Passage
@@ -252,6 +253,10 @@ class SQLiteStore:
                 (id,),
             ).fetchone()
         return Document(*row) if row else None
+
+    def text(self, id: str) -> StoredText | None:
+        """A document to be read in pieces, however long it is."""
+        return stored_text(self._database, id)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         with self._database.reading_blobs(len(ids)) as connection:

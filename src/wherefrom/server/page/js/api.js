@@ -22,7 +22,8 @@ export const api = {
   ready: () => json("GET", "/ready"),
   examples: () => json("GET", "/examples?limit=6"),
   documents: (after) => json("GET", `/documents?limit=1000&after=${encodeURIComponent(after)}`),
-  document: (id, signal) => json("GET", `/documents/${encodeURIComponent(id)}`, undefined, signal),
+  document: (id, start, characters, signal) =>
+    json("GET", `/documents/${encodeURIComponent(id)}?start=${start}&characters=${characters}`, undefined, signal),
   remove: (id) => json("DELETE", `/documents/${encodeURIComponent(id)}?wait=20`),
   jobs: () => json("GET", "/jobs?limit=20"),
   job: (id, seconds) => json("GET", `/jobs/${encodeURIComponent(id)}?wait=${seconds}`),
