@@ -104,6 +104,8 @@ class TestAsk:
         assert filled("ask", question, "--style", "sentence").stdout.startswith("Roses grow behind the shed.\n")
         whole = filled("ask", question, "--style", "passage").stdout
         assert whole.startswith("The garden\n\nRoses grow behind the shed. It is small.\n")
+        assert whole.count("Roses grow behind the shed.") == 1
+        assert whole.endswith("\nfrom The garden (garden.txt), characters 0 to 52\n")
         wrong = filled("ask", question, "--style", "rhyme")
         assert wrong.returncode == 2
         assert "rhyme" in wrong.stderr

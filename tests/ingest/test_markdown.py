@@ -25,6 +25,15 @@ def title_of(source: str) -> str:
         ("---\nlayout: post\n---\n\n## The *first* [head](x)\n\n# Second\n", "The first head"),
         ("Setext head\n===========\n\ntext\n", "Setext head"),
         ("no head at all\n", "some notes"),
+        ("# [![Build](b.svg)](ci) ![Coverage](c.svg)\n\n# Bridges\n", "Bridges"),
+        ("# Bridges [![Build](b.svg)](ci) ![92 %](c.svg)\n", "Bridges"),
+        ("# ![Logo](logo.png)\n\n[![PyPI](p.svg)](x)\n\ntext\n", "some notes"),
+        (
+            '<h1 align="center">\n  <img alt="Logo" src="l.png"><br>\n  Bridges &amp; more\n</h1>\n\n## Use\n',
+            "Bridges & more",
+        ),
+        ('<div align="center"><H1><a href="/"><img alt="Logo"></a></H1></div>\n\n# Bridges\n', "Bridges"),
+        ("<h1>Bridges\n\ntext\n", "Bridges"),
     ],
 )
 def test_the_title_is_the_front_matters_or_the_first_heading_or_the_file_name(source: str, title: str) -> None:

@@ -22,6 +22,7 @@ COMMANDS = (
     "check",
     "rescue",
     "index",
+    "where",
     "config",
     "serve",
     "mcp",

@@ -142,8 +142,12 @@ def _print_answer(trace: Trace, typed: str) -> None:
         copied = _copied(answer, passage)
         start, end = copied[0][0], copied[-1][1]
         click.echo()
-        click.echo(f"from {_named(passage)}, characters {passage.start + start} to {passage.start + end}:")
-        click.echo("  " + _shown(passage.text, copied).replace("\n", "\n  "))
+        place = f"from {_named(passage)}, characters {passage.start + start} to {passage.start + end}"
+        if answer.text.split() == passage.text.split():  # it stands above, whole
+            click.echo(place)
+        else:
+            click.echo(f"{place}:")
+            click.echo("  " + _shown(passage.text, copied).replace("\n", "\n  "))
     for other in answer.disagrees:
         age = ", an older version" if other.older else ""
         dated = f", {other.date[:10]}" if other.date else ""

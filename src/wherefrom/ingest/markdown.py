@@ -129,10 +129,11 @@ class _Renderer:
                 case "tr_close":
                     self._end_row()
                 case "inline":
-                    self._inline(_inline_text(token.children or []))
+                    self._inline(token.children or [])
                 case "fence" | "code_block":
                     self._block(token.content.rstrip("\n"))
                 case "html_block":
+                    self.first_heading = self.first_heading or _heading_of(token.content)
                     self._block(fragment_text(token.content))
 
     def _next_marker(self) -> str:
@@ -142,12 +143,14 @@ class _Renderer:
         indent = "  " * (len(self._lists) - 1)
         return f"{indent}- " if number is None else f"{indent}{number}. "
 
-    def _inline(self, text: str) -> None:
+    def _inline(self, tokens: list[Token]) -> None:
+        text = _inline_text(tokens)
         if self._row is not None:
             self._row.append(" ".join(text.split()))
             return
-        if self._in_heading and not self.first_heading:
-            self.first_heading = " ".join(text.split())
+        if self._in_heading and not self.first_heading:  # a row of badges is no title, and none is a part of one
+            words = [token for token in tokens if token.type != "image"]
+            self.first_heading = " ".join(_inline_text(words).split())
         self._block(text)
 
     def _block(self, text: str) -> None:
@@ -165,6 +168,20 @@ class _Renderer:
             self._fresh_table = False
         if self._headings is None:  # a table begins with the names of its columns
             self._headings = row
+
+
+_HEADING = re.compile(r"<h([1-6])\b[^>]*+>", re.IGNORECASE)
+_PICTURE = re.compile(r"<(?:img|svg|picture)\b[^>]*+>", re.IGNORECASE)
+
+
+def _heading_of(markup: str) -> str:
+    """The first heading of a piece of HTML, without its pictures: READMEs have theirs centred so."""
+    heading = _HEADING.search(markup)
+    if heading is None:
+        return ""
+    end = markup.lower().find(f"</h{heading[1]}", heading.end())
+    inside = markup[heading.end() : end if end >= 0 else None]
+    return " ".join(fragment_text(_PICTURE.sub("", inside)).split())
 
 
 def _inline_text(tokens: list[Token]) -> str:
