@@ -11,12 +11,28 @@ WherefromError
     ├── LibraryForeign   the folder holds something else
     ├── LibraryTooNew    it was written by a later version of wherefrom
     ├── LibraryBusy      another process is writing to it
+    ├── DiskFull         there is no room to write; it can still be read
     └── LibraryDamaged   its files contradict each other or cannot be read
 
 Every message names the thing and the remedy. `exit_code` is what the command line returns.
 """
 
 from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+_FULL_NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FULL_NAMES = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")  # the second: no room to note what is being read
+_FULL_WORDS = (
+    "No space left on device",
+    "os error 28",
+    "Disk quota exceeded",
+    "os error 122",
+    "File too large",
+    "os error 27",
+    "disk is full",
+)
 
 
 class WherefromError(Exception):
@@ -73,5 +89,35 @@ class LibraryBusy(LibraryError):
     exit_code = 4
 
 
+class DiskFull(LibraryError):
+    """There is no room to write to the library."""
+
+    exit_code = 6
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"the disk of {path} is full: make room, and do it again; nothing that was acknowledged is "
+            "lost, and the library can be asked meanwhile"
+        )
+
+
 class LibraryDamaged(LibraryError):
     """The library's files contradict each other or cannot be read."""
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether it, or what it came from, says that a disk is full. SQLite and the index have their own ways of it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in _FULL_NUMBERS):
+            return True
+        if getattr(error, "sqlite_errorname", "") in _FULL_NAMES:
+            return True
+        # Other errors may quote what somebody sent, which may be these words.
+        if isinstance(error, OSError | LibraryError | ValueError | RuntimeError) and any(
+            words in str(error) for words in _FULL_WORDS
+        ):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

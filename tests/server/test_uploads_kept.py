@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -25,7 +26,7 @@ from wherefrom import Library
 from wherefrom.config import Settings, resolve
 from wherefrom.server.folder import ServerFolder
 from wherefrom.server.ingest_worker import IngestWorker
-from wherefrom.server.jobs import Job, Jobs
+from wherefrom.server.jobs import FINISHED, Job, Jobs
 
 TESTS = Path(__file__).parent.parent
 KILLS = times(6, 60)
@@ -70,6 +71,13 @@ def ended(jobs: Jobs, job: Job, seconds: float = 40.0) -> Job:
             return now
         time.sleep(0.05)
     raise AssertionError(f"not finished in {seconds} s: {now}")
+
+
+def noted(library: Path, job: Job) -> tuple[bool, int]:
+    """Whether a job has ended, and how many deaths of its files are known."""
+    with ServerFolder(library).opened() as connection:
+        state, fates = connection.execute("SELECT state, fates FROM job WHERE id = ?", (job.id,)).fetchone()
+    return state in FINISHED, sum(fate["deaths"] for fate in json.loads(fates or "{}").values())
 
 
 def ids(library: Path) -> set[str]:
@@ -138,9 +146,12 @@ class TestOneFileOfMany:
     def test_what_is_known_of_it_outlives_the_worker(self, library_path: Path, jobs: Jobs) -> None:
         """A server that starts again does not begin to count anew."""
         job = sent(library_path, jobs, "early.txt", "w-kill.txt")
-        for _ in range(12):  # workers that are stopped a while after they have begun
+        for _ in range(12):  # workers that are stopped as soon as they have noted a death
+            before = noted(library_path, job)
             with working(library_path):
-                time.sleep(1.5)
+                until = time.monotonic() + 20
+                while noted(library_path, job) == before and time.monotonic() < until:
+                    time.sleep(0.05)
             now = jobs.get(job.id)
             assert now is not None
             if now.finished:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.store import StoreContract
-from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
+from wherefrom.errors import DiskFull, LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
 from wherefrom.store import schema
 from wherefrom.store.sqlite import Misfit, SQLiteStore, _byte_offsets
 from wherefrom.types import Document
@@ -77,7 +77,7 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(store: SQLiteStore) -> No
     store.put([Document("a", "kept")])
     (pages,) = store._database._connection("connection").execute("PRAGMA page_count").fetchone()
     store._database._connection("connection").execute(f"PRAGMA max_page_count = {pages + 2}")
-    with pytest.raises(LibraryError, match="disk is full"):
+    with pytest.raises(DiskFull, match="is full: make room"):
         store.put([Document("b", "x" * 1_000_000)])
     assert store.document("a") == Document("a", "kept")
     assert store.document("b") is None

@@ -45,6 +45,7 @@ Exit codes:
   3  the library is missing, foreign, too new or damaged
   4  another process is writing to the library
   5  there is no such document or passage
+  6  the disk is full; nothing that was acknowledged is lost
   130  interrupted; what was acknowledged is kept
 """
 

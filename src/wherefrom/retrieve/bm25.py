@@ -6,13 +6,13 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wherefrom.config import IndexSettings
-from wherefrom.errors import LibraryDamaged, LibraryError
+from wherefrom.errors import DiskFull, LibraryDamaged, is_full
 from wherefrom.stages import KeyRanges
 from wherefrom.text import FUNCTION_WORDS, separated
 
@@ -54,29 +54,29 @@ class BM25Index:
     def put(self, keys: Sequence[int], texts: Sequence[str]) -> None:
         import tantivy
 
-        writer = self._writing()
-        for key, text in zip(keys, texts, strict=True):
-            document = tantivy.Document()
-            document.add_unsigned("key", key)
-            document.add_text("text", separated(text))
-            writer.add_document(document)
+        with self._changing():
+            writer = self._writing()
+            for key, text in zip(keys, texts, strict=True):
+                document = tantivy.Document()
+                document.add_unsigned("key", key)
+                document.add_text("text", separated(text))
+                writer.add_document(document)
 
     def remove(self, keys: Sequence[int]) -> None:
         import tantivy
 
         if keys:
             # By query: deletion by term takes a Python int for a signed number and misses unsigned keys.
-            query = tantivy.Query.term_set_query(self._index().schema, "key", list(keys))
-            self._writing().delete_documents_by_query(query)
+            with self._changing():
+                query = tantivy.Query.term_set_query(self._index().schema, "key", list(keys))
+                self._writing().delete_documents_by_query(query)
 
     def commit(self) -> None:
         """When this returns, no file changes any more: what was merged meanwhile is waited for."""
         if self._writer is not None:
-            try:
+            with self._changing():
                 self._writer.commit()
                 self._end_writer()
-            except (ValueError, OSError) as error:
-                raise LibraryError(f"the index in {self.path} cannot be written: {error}") from error
             self.refresh()
 
     def search(self, texts: Sequence[str], k: int, within: KeyRanges | None = None) -> list[list[tuple[int, float]]]:
@@ -104,7 +104,8 @@ class BM25Index:
             self._searcher = self._opened.searcher()
 
     def close(self) -> None:
-        self._end_writer()
+        with suppress(ValueError):  # what was not committed may not be writable either
+            self._end_writer()
         self._opened = self._searcher = None
         if self._links is not None:
             self._links.cleanup()
@@ -240,12 +241,28 @@ class BM25Index:
         try:
             yield
         except BaseException as error:
-            # A panic in Rust is no Exception; its class cannot be imported, only named.
-            if isinstance(error, (ValueError, OSError)) or type(error).__name__ == "PanicException":
+            if _is_tantivys(error):
+                if is_full(error):
+                    raise DiskFull(self.path) from error
                 raise LibraryDamaged(
                     f"the index in {self.path} cannot be read ({error}); `wherefrom check` makes it anew"
                 ) from error
             raise
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Likewise while the index is changed; where the disk is full, nothing is wrong with its files."""
+        try:
+            yield
+        except BaseException as error:
+            if not _is_tantivys(error):
+                raise
+            self._writer = None  # dropped: what it was given is given up
+            if is_full(error):
+                raise DiskFull(self.path) from error
+            raise LibraryDamaged(
+                f"the index in {self.path} cannot be written ({error}); `wherefrom check` makes it anew"
+            ) from error
 
     def _writing(self) -> tantivy.IndexWriter:
         if self._writer is None:
@@ -260,6 +277,11 @@ class BM25Index:
             self._index()
         assert self._searcher is not None
         return self._searcher
+
+
+def _is_tantivys(error: BaseException) -> bool:
+    """A panic in Rust is no Exception; its class cannot be imported, only named."""
+    return isinstance(error, ValueError | OSError) or type(error).__name__ == "PanicException"
 
 
 def _analyzer(language: str, drop_stop_words: bool) -> tantivy.TextAnalyzer:

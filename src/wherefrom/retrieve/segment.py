@@ -183,7 +183,10 @@ def lengths_of(
         frequencies = _frequencies([(term_buckets, counts) for term_buckets, counts, _ in parts], low, high)
         for segment, (_, counts, where), total, frequent in zip(segments, parts, sums, frequencies, strict=True):
             weighed = numpy.repeat(idf(frequent), counts) * weights[segment.times[where]]
-            total += numpy.bincount(segment.places[where], weighed**2, minlength=len(total))
+            places = segment.places[where]
+            if len(places) and int(places.max()) >= len(total):  # before memory is taken for so many
+                raise Damaged(f"{segment.facts.name} points to passages that it has not")
+            total += numpy.bincount(places, weighed**2, minlength=len(total))
     return [numpy.sqrt(total) for total in sums]
 
 

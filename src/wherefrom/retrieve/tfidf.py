@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from wherefrom.config import IndexSettings, Similarity
 from wherefrom.durable import force_names, remove_unfinished, write_text
-from wherefrom.errors import LibraryDamaged, LibraryError
+from wherefrom.errors import DiskFull, LibraryDamaged, LibraryError, is_full
 from wherefrom.retrieve.builders import Builders
 from wherefrom.retrieve.ngrams import MOST_TIMES, NGrams
 from wherefrom.retrieve.segment import (
@@ -107,7 +107,7 @@ class TfidfIndex:
     def commit(self) -> None:
         if self._new is None:
             return
-        with self._writing() as new:
+        with self._reading(), self._writing() as new:
             before = self._snapshot()
             _Commit(self.path, self._settings, before, new).run(self._write)
         new.close()
@@ -197,6 +197,8 @@ class TfidfIndex:
         try:
             yield
         except (OSError, ValueError, IndexError, msgspec.MsgspecError, Damaged) as error:
+            if is_full(error):
+                raise DiskFull(self.path) from error
             raise LibraryDamaged(
                 f"the index in {self.path} cannot be read ({error}); `wherefrom check` makes it anew"
             ) from error
@@ -212,6 +214,8 @@ class TfidfIndex:
             yield self._new
         except BaseException as error:
             self.close()  # what was not committed is given up
+            if isinstance(error, OSError | LibraryError) and is_full(error):
+                raise DiskFull(self.path) from error
             if isinstance(error, OSError):
                 raise LibraryError(f"the index in {self.path} cannot be written: {error}") from error
             raise

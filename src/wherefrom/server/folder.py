@@ -19,7 +19,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from wherefrom.durable import force_names, write_whole
-from wherefrom.errors import LibraryDamaged, LibraryError, LibraryMissing
+from wherefrom.errors import DiskFull, LibraryDamaged, LibraryError, LibraryMissing, is_full
 
 _TABLES = """
 CREATE TABLE key (
@@ -76,6 +76,8 @@ class ServerFolder:
                     write_whole(self._tables, _lay)
                     self._tables.chmod(0o600)
         except (OSError, sqlite3.Error) as error:
+            if is_full(error):
+                raise DiskFull(self._library) from error
             raise LibraryError(f"{self.path} cannot be made: {getattr(error, 'strerror', None) or error}") from error
         with self.opened() as connection:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -105,6 +107,8 @@ class ServerFolder:
                 self._mark.unlink(missing_ok=True)
             force_names(self.path)
         except OSError as error:
+            if is_full(error):
+                raise DiskFull(self._library) from error
             raise LibraryError(f"{self._mark} cannot be written: {error.strerror or error}") from error
 
     @property
@@ -153,6 +157,8 @@ class ServerFolder:
 
     def unusable(self, error: sqlite3.Error) -> LibraryError:
         """What an error of the tables means, in words."""
+        if is_full(error):
+            return DiskFull(self._library)
         if getattr(error, "sqlite_errorname", "") in ("SQLITE_CORRUPT", "SQLITE_NOTADB") or "no such table" in str(
             error
         ):

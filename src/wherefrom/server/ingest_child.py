@@ -20,11 +20,10 @@ from typing import Any
 import msgspec
 
 from wherefrom.config import Settings, from_mapping
-from wherefrom.errors import LibraryBusy, LibraryError, WherefromError
+from wherefrom.errors import LibraryBusy, LibraryError, WherefromError, is_full
 from wherefrom.ingest.outcome import IngestFailure
 from wherefrom.ingest.run import IngestProgress, IngestReport
 from wherefrom.library import Library
-from wherefrom.server.space import is_full
 from wherefrom.server.uploads import unpacked_too_long
 
 _REPORT_SECONDS = 0.1  # between two reports of progress

@@ -24,11 +24,11 @@ from typing import Any, Literal
 from filelock import FileLock, Timeout
 
 from wherefrom.config import Settings, to_mapping
-from wherefrom.errors import WherefromError
+from wherefrom.errors import WherefromError, is_full
 from wherefrom.server.folder import ServerFolder
 from wherefrom.server.jobs import Fate, Job, Jobs, Taken
 from wherefrom.server.seldom import seldom
-from wherefrom.server.space import FULL, is_full
+from wherefrom.server.space import FULL
 
 _LOOK_SECONDS = 0.2  # jobs that other processes took in are noticed this late, and so is a wish to cancel
 _MOST_JOBS = 200  # of one child: what a parser leaks goes with it

@@ -15,10 +15,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
-from wherefrom.errors import LibraryBusy, LibraryError, NotFound, SettingsError, WherefromError
+from wherefrom.errors import LibraryBusy, LibraryError, NotFound, SettingsError, WherefromError, is_full
 from wherefrom.server.engine import QueueFull, TooSlow
 from wherefrom.server.seldom import seldom
-from wherefrom.server.space import FULL, is_full
+from wherefrom.server.space import FULL
 from wherefrom.server.uploads import Refused, WrongKind
 
 log = logging.getLogger("wherefrom.server")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from wherefrom.errors import LibraryDamaged, LibraryError
+from wherefrom.errors import DiskFull, LibraryDamaged, LibraryError, is_full
 
 _MOST_BLOBS = 20_000  # opened on one connection: CPython keeps a note of each, 90 bytes, until it is closed
 _NAMES = ("connection", "passages", "checking")  # of a thread's connections
@@ -26,7 +26,8 @@ class Database:
     """One file; each thread has connections of its own, since SQLite lets many read while one writes.
 
     Whoever may not write to its folder reads all the same: SQLite then cannot make the files in which it tells others
-    what it reads. Where nobody writes, the file is taken as it is; where somebody does, his are used.
+    what it reads. Where nobody writes, the file is taken as it is; where somebody does, his are used. The same where
+    the disk is full.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,7 +53,9 @@ class Database:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it or nothing."""
         try:
-            connection = self._connection("connection")
+            if self._stamp and self.writable:  # there was no room to write, or to note what is read: is there now?
+                self._drop("connection")
+            connection = self._connection("connection", writes=True)
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
@@ -116,13 +119,13 @@ class Database:
             self._copy.cleanup()
             self._copy = None
 
-    def _connection(self, name: str, create: bool = False) -> sqlite3.Connection:
+    def _connection(self, name: str, create: bool = False, writes: bool = False) -> sqlite3.Connection:
         if self._stamp and self._stamp != self._stamp_now():
             for each in _NAMES:
                 self._drop(each)
         connection: sqlite3.Connection | None = getattr(self._threads, name, None)
         if connection is None:
-            connection = self._opened(create)
+            connection = self._opened(create, writes)
             setattr(self._threads, name, connection)
             self._connections.append(connection)
         return connection
@@ -134,31 +137,41 @@ class Database:
             self._connections.remove(connection)
             setattr(self._threads, name, None)
 
-    def _opened(self, create: bool) -> sqlite3.Connection:
+    def _opened(self, create: bool, writes: bool) -> sqlite3.Connection:
+        self._stamp = ()
+        if self.writable:
+            try:
+                return self._connected(self.path, "mode=rwc" if create else "mode=rw")
+            except sqlite3.Error as error:
+                if writes or create or not is_full(error):
+                    raise
+        log, shared = (Path(f"{self.path}{suffix}") for suffix in ("-wal", "-shm"))
+        if not _size(log):
+            self._stamp = self._stamp_now()  # nobody writes; noticed when somebody does
+            return self._connected(self.path, "immutable=1")
+        if shared.exists() and not self.writable:
+            return self._connected(self.path, "mode=ro")
+        path, self._stamp = self._copied(log), self._stamp_now()
+        return self._connected(path, "mode=rw")
+
+    @staticmethod
+    def _connected(path: Path, how: str) -> sqlite3.Connection:
         # No thread check: close() ends the connections of all threads from one.
         connection = sqlite3.connect(
-            self._address(create), uri=True, timeout=30, isolation_level=None, check_same_thread=False
+            f"file:{quote(str(path.absolute()))}?{how}",
+            uri=True,
+            timeout=30,
+            isolation_level=None,
+            check_same_thread=False,
         )
         try:
             connection.execute("PRAGMA synchronous = FULL")  # acknowledged means safe from a power cut too
             connection.execute("PRAGMA mmap_size = 268435456")
+            connection.execute("SELECT 1 FROM sqlite_master")  # opens it
         except sqlite3.Error:
             connection.close()
             raise
         return connection
-
-    def _address(self, create: bool) -> str:
-        path, how = self.path, "mode=rwc" if create else "mode=rw"
-        self._stamp = ()
-        if not self.writable:
-            log, shared = (Path(f"{path}{suffix}") for suffix in ("-wal", "-shm"))
-            if not _size(log):
-                how, self._stamp = "immutable=1", self._stamp_now()  # nobody writes; noticed when somebody does
-            elif shared.exists():
-                how = "mode=ro"
-            else:
-                path, self._stamp = self._copied(log), self._stamp_now()
-        return f"file:{quote(str(path.absolute()))}?{how}"
 
     def _copied(self, log: Path) -> Path:
         """A copy with what a killed writer left in its log, which cannot be read without writing beside it."""
@@ -180,6 +193,8 @@ class Database:
 
 def damaged(path: Path, error: Exception) -> LibraryError:
     """What is wrong, without what stands in the rows."""
+    if is_full(error):
+        return DiskFull(path.parent)
     kind = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_")
     if kind.split("_")[0] in _UNUSABLE:  # no permission, disk full, locked: nothing is broken
         return LibraryError(f"{path} cannot be used: {error}")

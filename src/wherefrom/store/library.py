@@ -28,6 +28,7 @@ from filelock import FileLock, Timeout
 from wherefrom import __version__
 from wherefrom.config import FIXED_SECTIONS, IndexSettings, Settings, SplitSettings, from_mapping, to_mapping
 from wherefrom.errors import (
+    DiskFull,
     LibraryBusy,
     LibraryDamaged,
     LibraryError,
@@ -35,6 +36,7 @@ from wherefrom.errors import (
     LibraryMissing,
     LibraryTooNew,
     SettingsError,
+    is_full,
 )
 from wherefrom.stages import Index
 from wherefrom.store import schema
@@ -95,6 +97,8 @@ class LibraryFolder:
             else:
                 raise LibraryMissing(f"there is no library at {path}; `wherefrom ingest FOLDER` makes one")
         except OSError as error:  # no permission, a file in the way, a full disk
+            if is_full(error):
+                raise DiskFull(path) from error
             raise LibraryError(f"the library at {path} cannot be opened: {error.strerror or error}") from error
         return folder
 
@@ -108,33 +112,59 @@ class LibraryFolder:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Be the one writer; clears away what a killed writer left behind."""
-        with self._locked():
+        with self._in_words(), self._locked(), self._closed_indexes():
             self._find_indexes()
             self._refuse_damage()
             self._recover()
             try:
                 yield
-            finally:
-                self.store.recover()  # an interrupted batch was staged and will not be published
-                self._drop_retired()
-                self._write_toml()
-                for index in self.indexes.values():
-                    index.close()
+            except BaseException:
+                with suppress(LibraryError, OSError):  # where that fails too, the next writer does it
+                    self._end_writing()
+                raise
+            self._end_writing()
 
     @contextmanager
     def mending(self) -> Iterator[None]:
         """Be the one writer of a library whose indexes may be broken."""
-        with self._locked():
+        with self._in_words(), self._locked(), self._closed_indexes():
             self._find_indexes()
             yield
-            for index in self.indexes.values():
-                index.close()
 
     @contextmanager
     def looking(self) -> Iterator[None]:
         """See to it that nobody writes meanwhile, where this user may."""
         with self._locked() if self.writable else nullcontext():
             yield
+
+    def _end_writing(self) -> None:
+        self.store.recover()  # an interrupted batch was staged and will not be published
+        self._drop_retired()
+        self._write_toml()
+
+    @contextmanager
+    def _closed_indexes(self) -> Iterator[None]:
+        """Have the indexes closed in the end, so that the next writer can take them."""
+        try:
+            yield
+        finally:
+            for index in self.indexes.values():
+                index.close()
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """What a disk that is full or fails says while it is written to."""
+        try:
+            yield
+        except (OSError, LibraryError) as error:
+            if is_full(error):
+                raise DiskFull(self.path) from error
+            if isinstance(error, OSError):
+                where = f"{error.filename}: " if error.filename else ""
+                raise LibraryError(
+                    f"the library at {self.path} cannot be written to: {where}{error.strerror or error}"
+                ) from error
+            raise
 
     def put(self, documents: Sequence[Document], files: Mapping[str, bytes] | None = None) -> None:
         """Write documents, replacing old versions; when this returns they are safe and can be found.
@@ -417,10 +447,12 @@ class LibraryFolder:
                 f"the library at {self.path} cannot be written to: {error.strerror or error}; it can be read"
             ) from error
         try:
-            note.write_text(f"process {os.getpid()} (since {time.strftime('%Y-%m-%d %H:%M:%S')})", encoding="utf-8")
+            with suppress(OSError):  # only said to those who find it locked; a full disk is told where it matters
+                note.write_text(f"process {os.getpid()} (since {time.strftime('%Y-%m-%d %H:%M:%S')})", encoding="utf-8")
             yield
         finally:
-            note.unlink(missing_ok=True)
+            with suppress(OSError):
+                note.unlink(missing_ok=True)
             self._lock.release()
 
     def _drop_retired(self) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wherefrom.config import FIXED_SECTIONS, Settings, from_mapping
-from wherefrom.errors import LibraryBusy, LibraryDamaged, LibraryError, LibraryMissing, SettingsError
+from wherefrom.errors import DiskFull, LibraryBusy, LibraryDamaged, LibraryError, LibraryMissing, SettingsError, is_full
 from wherefrom.store import schema
 from wherefrom.store.library import LibraryFolder, MakeIndex, SplitText
 from wherefrom.store.pages import Pages, StoredRow, Unreadable
@@ -71,8 +71,12 @@ def rescue(old: Path, new: Path, split: SplitText, indexes: Mapping[str, MakeInd
         with suppress(FileNotFoundError):
             new.rmdir()
         unfinished.rename(new)
-    except OSError as error:
-        raise LibraryError(f"the library at {new} cannot be made: {error.strerror or error}") from error
+    except (OSError, DiskFull) as error:
+        if is_full(error):
+            raise DiskFull(new) from error
+        raise LibraryError(
+            f"the library at {new} cannot be made: {getattr(error, 'strerror', None) or error}"
+        ) from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return report
