@@ -11,13 +11,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from wherefrom import Library
+from wherefrom.cli import main
+from wherefrom.config import Settings
 from wherefrom.errors import LibraryError
+from wherefrom.ingest.split import split
+from wherefrom.server.folder import ServerFolder
+from wherefrom.server.keys import Keys
+from wherefrom.store.library import LibraryFolder
 
 CHILD = Path(__file__).with_name("reader_child.py")
 NOTES = {"boiler.md": "The boiler was serviced by Marta in May.", "garden.txt": "Roses grow behind the shed."}
@@ -148,10 +155,56 @@ def test_what_a_reader_may_not_do_is_said(library: Library) -> None:
     assert "cannot be written to: Permission denied; it can be read" in done.stdout
 
 
-def test_a_library_is_for_its_owner_alone(library: Library, tmp_path: Path) -> None:
-    made = Library(tmp_path / "made")
-    made.make()
-    assert stat.S_IMODE(made.path.stat().st_mode) == 0o700
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o477, 0o777])
+def test_a_library_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        folder = LibraryFolder(tmp_path / "made", Settings(), split, {})
+        with suppress(LibraryError):  # nobody can write files that nobody may write
+            LibraryFolder.open(folder.path, Settings(), split, {}, create=True)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+
+
+@as_root
+def test_read_only_media_are_read_by_every_command_that_only_reads(
+    library: Library, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Keys(ServerFolder(library.path)).add("mine", "read")
+    disk = folder / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", str(disk)], capture_output=True, check=False).returncode:
+        pytest.skip("needs to mount a disk")
+    try:
+        shutil.copytree(library.path, disk / "library")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        for line, shown in READING.items():
+            assert code_of(f"{line} --library {disk / 'library'}") == 0, capsys.readouterr()
+            assert shown in capsys.readouterr().out
+        for line in ("remove garden.txt", "index bm25", "keys add other", "serve --port 0", f"ingest {folder}"):
+            assert code_of(f"{line} --library {disk / 'library'}") == 3, line
+            assert "cannot be written to" in capsys.readouterr().err
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+READING = {
+    "list": "garden.txt",
+    "show boiler.md": "Marta",
+    "search roses --set retrieve.match=none --set rank.kind=none": "garden.txt#0",
+    "search roses --set retrieve.kind=tfidf --set retrieve.match=none --set rank.kind=none": "garden.txt#0",
+    "check": "sound: 2 documents",
+    "check --no-repair": "sound: 2 documents",
+    "config": "[retrieve]",
+    "keys list": "mine",
+}
+
+
+def code_of(line: str) -> object:
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+    return ended.value.code
 
 
 def test_an_earlier_format_that_may_not_be_written_to_is_said(

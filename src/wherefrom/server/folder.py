@@ -11,6 +11,7 @@ Apart, because questions look whether `documents.sqlite` has changed, and a job 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,7 +79,11 @@ class ServerFolder:
         except (OSError, sqlite3.Error) as error:
             if is_full(error):
                 raise DiskFull(self._library) from error
-            raise LibraryError(f"{self.path} cannot be made: {getattr(error, 'strerror', None) or error}") from error
+            why = getattr(error, "strerror", None) or error
+            raise LibraryError(
+                f"{self.path} cannot be written to ({why}), and a server keeps its keys and what it is sent there; "
+                "`ask`, `search` and `mcp` need no place to write"
+            ) from error
         with self.opened() as connection:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if missing := {"key", "job"} - tables:
@@ -126,11 +131,13 @@ class ServerFolder:
     def connection(self) -> sqlite3.Connection:
         """A connection to keep, for one thread; what it commits is safe from a power cut.
 
-        It never makes the file: one that has vanished is an error, not a library without keys.
+        It never makes the file: one that has vanished is an error, not a library without keys. Whoever may not write
+        beside it, so that no server of his can run, takes it as it is.
         """
+        how = "mode=rw" if os.access(self.path, os.W_OK) else "immutable=1"
         try:
             connection = sqlite3.connect(
-                f"{self._tables.absolute().as_uri()}?mode=rw", uri=True, timeout=30, isolation_level=None
+                f"{self._tables.absolute().as_uri()}?{how}", uri=True, timeout=30, isolation_level=None
             )
             connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:

@@ -91,7 +91,9 @@ class LibraryFolder:
             if folder._finished():
                 folder._open_store()
             elif create:
-                path.mkdir(mode=0o700, parents=True, exist_ok=True)  # what people write is for their own eyes
+                if not path.exists():
+                    path.mkdir(parents=True)
+                    path.chmod(0o700)  # what people write is for their own eyes, whatever their umask
                 with folder._locked():
                     folder._create()
             else:
