@@ -193,7 +193,10 @@ class ServerSettings:
     hosts: str = ""  # names it may be called by besides localhost, with commas; guards against DNS rebinding
     batch: int = 8  # questions read together
     wait_ms: float = 3.0  # how long a question waits for others to be read with
-    queue: int = 64  # questions under way; one more is told to come back (503)
+    queue: int = 64  # questions under way; one more is told to come back (503), and no client has more than 3/4 of them
+    patience_seconds: float = (
+        6.0  # that a question may wait for its turn; one that would longer is told to come back (503)
+    )
     seconds: float = 30.0  # for one question, until it is answered
     connections: int = 256  # open at a time, a process; one more takes the place of an idle one, or is refused (503)
     client_seconds: float = 10.0  # for a client to send the head of a request; thrice for its body, and to listen
@@ -213,6 +216,7 @@ class ServerSettings:
             "workers",
             "batch",
             "queue",
+            "patience_seconds",
             "seconds",
             "connections",
             "client_seconds",

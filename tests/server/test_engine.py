@@ -30,10 +30,10 @@ from wherefrom.server.engine import (
     Event,
     Finished,
     HitsFound,
-    QueueFull,
     TooSlow,
     WordsWritten,
 )
+from wherefrom.server.line import QueueFull
 from wherefrom.server.metrics import Metrics
 from wherefrom.stages import Reader, Writer
 from wherefrom.types import Candidate, Hit, Question, Trace
@@ -168,12 +168,32 @@ class TestLimits:
             async with engine_over(library_path, is_open=False, queue=2) as (engine, reader):
                 waiting = [asyncio.create_task(answer(engine, question)) for question in QUESTIONS[:2]]
                 await asyncio.sleep(0.05)
-                with pytest.raises(QueueFull, match="2 questions are under way"):
+                with pytest.raises(QueueFull, match="too many questions are under way; ask again in 1 s"):
                     await answer(engine, QUESTIONS[2])
                 reader.gate.set()
                 await asyncio.gather(*waiting)
                 assert engine.under_way == 0
                 assert isinstance(await answer(engine, QUESTIONS[2]), Trace)
+
+        asyncio.run(run())
+
+    def test_one_question_is_not_kept_waiting_by_another_client_s_hundred(self, library_path: Path) -> None:
+        async def run() -> None:
+            async with engine_over(library_path, is_open=False, batch=1, queue=100) as (engine, reader):
+                order: list[str] = []
+
+                async def asked_by(client: str, number: int) -> None:
+                    await answer(engine, f"{QUESTIONS[0]} {number}", client=client)
+                    order.append(client)
+
+                busy = [asyncio.create_task(asked_by("busy", number)) for number in range(60)]
+                await asyncio.to_thread(reader.entered.wait, 10)
+                await asyncio.sleep(0.1)
+                late = asyncio.create_task(asked_by("late", 0))
+                await asyncio.sleep(0.1)
+                reader.gate.set()
+                await asyncio.gather(late, *busy)
+                assert order.index("late") <= 2
 
         asyncio.run(run())
 

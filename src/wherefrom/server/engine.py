@@ -11,7 +11,6 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,14 +19,13 @@ from wherefrom.config import ServerSettings
 from wherefrom.errors import WherefromError
 from wherefrom.library import Library
 from wherefrom.pipeline import Pipeline
+from wherefrom.server.line import Line, Turns
 from wherefrom.server.metrics import Metrics
-from wherefrom.types import Candidate, Filter, Hit, Question, Style, Trace, Word
+from wherefrom.types import Candidate, Filter, Hit, Passage, Question, Style, Trace, Word
+
+_TRIED = 4  # passages that are read to see how long it takes
 
 log = logging.getLogger("wherefrom.server")
-
-
-class QueueFull(WherefromError):
-    """As many questions are under way as may be."""
 
 
 class TooSlow(WherefromError):
@@ -88,6 +86,7 @@ class PendingQuestion:
     min_chance: float | None
     only_search: bool
     emit: Callable[[Event], None]
+    client: str = ""
     trace: Trace = field(init=False)
     wanted: bool = True
     streamed: list[Word] = field(default_factory=list)  # words that were sent while the answer was being written
@@ -110,7 +109,7 @@ class Engine:
         self._settings = settings
         self._metrics = metrics
         self._own_pipeline = pipeline
-        self._under_way: set[PendingQuestion] = set()
+        self._line = Line(settings.queue, settings.patience_seconds)
         self.warm = False  # whether it has answered once, be it only to load the networks
         self.trouble = ""  # why it could not, in words
         wait = settings.wait_ms / 1000
@@ -129,7 +128,7 @@ class Engine:
 
     @property
     def under_way(self) -> int:
-        return len(self._under_way)
+        return len(self._line)
 
     @property
     def alive(self) -> bool:
@@ -143,13 +142,13 @@ class Engine:
         min_chance: float | None = None,
         only_search: bool = False,
         within: Filter | None = None,
+        client: str = "",
     ) -> AsyncGenerator[Event]:
-        """The events of a question, each as soon as its step is done; the last one is Finished.
+        """The events of a question, each as soon as its step is done; the last one is Finished. Clients take turns.
 
         Raises QueueFull, TooSlow, or what went wrong. Closing it, or cancelling its task, drops the question.
         """
-        if len(self._under_way) >= self._settings.queue:
-            raise QueueFull(f"{self._settings.queue} questions are under way already; ask again in a moment")
+        self._line.join(client, text)
         loop = asyncio.get_running_loop()
         events: asyncio.Queue[Event] = asyncio.Queue()
         begun = loop.time()
@@ -159,8 +158,7 @@ class Engine:
                 with suppress(RuntimeError):  # the loop has just been closed: nobody listens any more
                     loop.call_soon_threadsafe(events.put_nowait, event)
 
-        pending = PendingQuestion(Question("", text, within), style, k, min_chance, only_search, emit)
-        self._under_way.add(pending)
+        pending = PendingQuestion(Question("", text, within), style, k, min_chance, only_search, emit, client)
         outcome = "cancelled"
         try:
             self._finding.put(pending)
@@ -185,7 +183,7 @@ class Engine:
                     return
         finally:
             pending.wanted = False
-            self._under_way.discard(pending)
+            self._line.leave(client)
             self._metrics.question_ended(outcome, loop.time() - begun)
 
     # In the threads.
@@ -204,6 +202,11 @@ class Engine:
                 self._reading.put(pending)
 
     def _answer(self, batch: Sequence[PendingQuestion]) -> None:
+        begun = time.monotonic()
+        self._read(batch)
+        self._line.answered(len(batch), time.monotonic() - begun)
+
+    def _read(self, batch: Sequence[PendingQuestion]) -> None:
         self._metrics.batched(len(batch))
         pipeline = self._pipeline
         batch = _step(batch, pipeline.rank_many)
@@ -243,6 +246,13 @@ class Engine:
             self.warm, self.trouble = True, ""
             pending.emit(Finished(pending.trace))
 
+    def _seconds(self, passages: Sequence[Passage]) -> float:
+        """How long a question takes, about, for those who come all at once before one is answered."""
+        hits = [Hit(passage, 0.0) for passage in passages[:_TRIED]]
+        begun = time.monotonic()
+        self._pipeline.answer_many([Question("", passages[0].text[:90])], [hits], "short", min_chance=0.0)
+        return (time.monotonic() - begun) * self._library.settings().retrieve.k / len(hits)
+
     def _warm_up(self) -> None:
         """Load the networks before the first question, with a text for which something is surely found."""
         try:
@@ -252,6 +262,7 @@ class Engine:
                 questions, hits = [Question("", passages[0].text[:100])], [[Hit(passages[0], 0.0)]]
                 for style in ("short", "sentence"):  # the second may need a network of its own
                     self._pipeline.answer_many(questions, hits, style, min_chance=0.0)
+                self._line.guess(self._seconds(passages))
             self.warm = True
         except Exception as error:  # noqa: BLE001 - the thread must live; /ready and the questions say what is wrong
             self.trouble = str(error) if isinstance(error, WherefromError) else "an unexpected error; the log names it"
@@ -302,7 +313,7 @@ class BatchThread:
         self._most = most
         self._wait = wait
         self._first = first
-        self._items: deque[PendingQuestion] = deque()
+        self._items: Turns[PendingQuestion] = Turns()
         self._change = threading.Condition()
         self._ending = False
         self._thread = threading.Thread(target=self._run, name=f"wherefrom-{name}", daemon=True)
@@ -312,7 +323,7 @@ class BatchThread:
 
     def put(self, pending: PendingQuestion) -> None:
         with self._change:
-            self._items.append(pending)
+            self._items.put(pending.client, pending)
             self._change.notify()
 
     def stop(self) -> None:
@@ -348,5 +359,5 @@ class BatchThread:
                 left = until - time.monotonic()
                 if left <= 0 or not self._change.wait(left):
                     break
-            taken = [self._items.popleft() for _ in range(min(self._most, len(self._items)))]
+            taken = self._items.take(self._most)
         return [pending for pending in taken if pending.wanted]

@@ -16,7 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from wherefrom.errors import LibraryBusy, LibraryError, NotFound, SettingsError, WherefromError, is_full
-from wherefrom.server.engine import QueueFull, TooSlow
+from wherefrom.server.engine import TooSlow
+from wherefrom.server.line import QueueFull
 from wherefrom.server.seldom import seldom
 from wherefrom.server.space import FULL
 from wherefrom.server.uploads import Refused, WrongKind
@@ -65,7 +66,7 @@ def problem_of(error: Exception) -> HTTPProblem:
         return HTTPProblem(507, "disk-full", f"{FULL}; send it again then", {"Retry-After": "30"})
     match error:
         case QueueFull():
-            return HTTPProblem(503, "queue-full", str(error), {"Retry-After": "1"})
+            return HTTPProblem(503, "queue-full", str(error), {"Retry-After": str(error.retry)})
         case TooSlow():
             return HTTPProblem(504, "too-slow", str(error))
         case WrongKind():

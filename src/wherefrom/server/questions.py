@@ -77,7 +77,9 @@ data: {"question": {...}, "hits": [...], "candidates": [...], "answer": {...}, "
 async def ask(body: AskRequest, request: Request) -> Response:
     state: ServerState = request.app.state.server
     style = body.style or request.app.state.style
-    events = state.engine.ask(body.question, style, body.k, body.min_chance, within=body.part())
+    events = state.engine.ask(
+        body.question, style, body.k, body.min_chance, within=body.part(), client=_client(request)
+    )
     if body.why or body.expect is not None:
         events = _reasoned(events, body, state)
     if not body.stream:
@@ -93,7 +95,8 @@ async def ask(body: AskRequest, request: Request) -> Response:
 async def search(body: SearchRequest, request: Request) -> Response:
     """A trace with hits, without an answer."""
     state: ServerState = request.app.state.server
-    events = state.engine.ask(body.question, request.app.state.style, body.k, only_search=True, within=body.part())
+    style, client = request.app.state.style, _client(request)
+    events = state.engine.ask(body.question, style, body.k, only_search=True, within=body.part(), client=client)
     return _json((await _last(events, request)).trace)
 
 
@@ -117,7 +120,7 @@ async def _answers(question: str, request: Request, state: ServerState) -> bool:
     known = state.tried_examples
     at = (await state.off_loop(state.library.counts), question)
     if at not in known:
-        events = state.engine.ask(question, request.app.state.style, None)
+        events = state.engine.ask(question, request.app.state.style, client=_client(request))
         answer = (await _last(events, request)).trace.answer
         while len(known) >= _KEPT_EXAMPLES:
             del known[next(iter(known))]
@@ -129,6 +132,11 @@ async def _answers(question: str, request: Request, state: ServerState) -> bool:
 async def summarize(body: SummarizeRequest) -> Response:  # noqa: ARG001 - checked all the same
     """Not there yet: answers with a problem document."""
     raise HTTPProblem(501, "no-summaries-yet", "this version writes no summaries; POST /ask answers questions")
+
+
+def _client(request: Request) -> str:
+    """Whose turn it is: a key's, from one address."""
+    return f"{request.state.key} {request.client.host if request.client else ''}"
 
 
 async def _reasoned(events: AsyncGenerator[Event], body: AskRequest, state: ServerState) -> AsyncGenerator[Event]:
