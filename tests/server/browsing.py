@@ -19,7 +19,7 @@ from wherefrom.pipeline import Pipeline
 from wherefrom.server.app import create_app
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 20_000  # milliseconds until something is given up: the machine may have much else to do
@@ -109,4 +109,10 @@ def ask(page: Page, question: str) -> None:
 
 
 def answer_of(page: Page) -> str:
-    return page.locator(".answer").text_content() or ""
+    """Of the newest question."""
+    return newest(page).locator(".answer").text_content() or ""
+
+
+def newest(page: Page) -> Locator:
+    """The turn of the thread that was asked last."""
+    return page.locator(".turn").first

@@ -14,7 +14,7 @@ const small = matchMedia("(max-width: 40rem)"); // as in style.css: a word's pla
 
 /** Shows words as they come; `passages` is a map of those known so far. */
 export class AnswerView {
-  constructor(question, passages) {
+  constructor(question, passages, number) {
     this.question = question;
     this.passages = passages;
     this.words = [];
@@ -27,17 +27,18 @@ export class AnswerView {
       "aria-label": "The answer, word by word: arrow keys move, Enter opens the document",
       onkeydown: (event) => this.#move(event),
     });
-    this.line = make("p", { id: "where-line" });
+    this.line = make("p", { class: "where-line", id: `where-line-${number}` });
     this.extra = make("div");
     this.cards = make("ol", { class: "cards" });
     const away = make("button", { type: "button", class: "away", onclick: () => this.#away() }, "Close this");
     this.where = make("div", { class: "where" }, this.line, this.extra, this.cards);
     this.told = make("div", {}, this.text);
-    const heading = make("h3", { id: "where-title" }, "Where it comes from");
-    const head = make("div", { class: "where-head" }, heading, legend(), away);
+    const heading = make("h3", { id: `where-title-${number}` }, "Where it comes from");
+    this.legend = make("ul", { class: "legend", "aria-label": "What the colours and lines mean" });
+    const head = make("div", { class: "where-head" }, heading, this.legend, away);
     this.places = make(
       "section",
-      { class: "places", "aria-labelledby": "where-title", onkeydown: (event) => event.key === "Escape" && this.#away() },
+      { class: "places", "aria-labelledby": `where-title-${number}`, onkeydown: (event) => event.key === "Escape" && this.#away() },
       head,
       this.where,
     );
@@ -45,10 +46,19 @@ export class AnswerView {
 
   append(words) {
     for (const word of words) {
-      this.text.append(word.space, this.#word(word, this.words.length));
+      const source = sourceOf(word);
+      const before = this.words.at(-1);
+      // Words from one place are one stretch, with one line under all of it.
+      if (before && sourceOf(before) === source && before.passage_id === word.passage_id) this.run.append(word.space);
+      else {
+        this.run = make("span", { class: `run ${source}` });
+        this.text.append(word.space, this.run);
+      }
+      this.run.append(this.#word(word, this.words.length));
       this.words.push(word);
     }
     this.#number();
+    this.#explain();
   }
 
   /** The finished answer counts where it differs from what came before. */
@@ -69,15 +79,14 @@ export class AnswerView {
   }
 
   #word(word, index) {
-    const source = word.source in SOURCES ? word.source : "vocabulary";
     const show = () => this.#show(index);
     return make(
       "span",
       {
-        class: `word ${source}${tricky(word.text) ? " tricky" : ""}`,
+        class: `word ${sourceOf(word)}${tricky(word.text) ? " tricky" : ""}`,
         role: "button",
         tabindex: index === 0 ? "0" : "-1",
-        "aria-describedby": "where-line",
+        "aria-describedby": this.line.id,
         onmouseenter: show,
         onfocus: show,
         onclick: (event) => {
@@ -89,6 +98,14 @@ export class AnswerView {
       },
       word.text,
     );
+  }
+
+  /** What the lines mean that are there to be seen: one kind alone is told by the sentence below. */
+  #explain() {
+    const kinds = Object.keys(SOURCES).filter((kind) => this.words.some((word) => sourceOf(word) === kind));
+    this.legend.hidden = kinds.length < 2;
+    const keys = kinds.map((kind) => make("li", {}, make("span", { class: `key ${kind}` }, SOURCES[kind])));
+    this.legend.replaceChildren(...keys);
   }
 
   /** The passages that words are from, in the order in which the answer comes to them: a source's number. */
@@ -159,21 +176,21 @@ export class AnswerView {
   #show(index) {
     const word = this.words[index];
     this.text.querySelectorAll(".word").forEach((element, at) => element.classList.toggle("held", at === index));
-    const share = `Share: ${Math.round(100 * word.share)} %`;
+    const part = Math.round(100 * word.share);
+    const share = part < 100 ? ` Share: ${part} %.` : "";
     const passage = this.passages.get(word.passage_id);
     this.line.replaceChildren(make("b", {}, named(word.text)), " is ");
     this.extra.replaceChildren();
     if (word.source === "passage" && passage) {
-      const [exact] = inDocument([word], passage);
-      this.line.append("from ", titled(passage), `, characters ${exact.start} to ${exact.end}. ${share}.`);
+      this.line.append("from ", titled(passage), `.${share}`);
       this.#lay(passage.id, word);
     } else if (word.source === "question") {
-      this.line.append(`${SOURCES.question}. ${share}.`);
+      this.line.append(`${SOURCES.question}.${share}`);
       const range = word.start === null ? null : { start: word.start, end: word.end };
       this.extra.append(quoted(this.question, [], range));
       this.#lay();
     } else {
-      this.line.append(`${SOURCES.vocabulary}: it stands in no passage. ${share}.`);
+      this.line.append(`${SOURCES.vocabulary}: it stands in no passage.${share}`);
       this.#lay();
     }
   }
@@ -181,12 +198,15 @@ export class AnswerView {
   /** Before a word is chosen: all that the answer rests on. */
   #whole() {
     const others = this.words.filter((word) => word.source !== "passage").length;
-    const copied = count(this.words.length - others, "word is", "words are");
-    const rest = others ? `, ${count(others, "is", "are")} not` : "";
+    const sources = count(this.evidence.length, "passage");
     const said = this.restsOn.length
       ? "It stands in no passage, and was decided by the words that are marked here."
-      : `${copied} copied from ${count(this.evidence.length, "passage")}${rest}. Point at a word, or move to it, to see its place.`;
-    this.line.replaceChildren(said);
+      : others
+        ? `${count(this.words.length - others, "word is", "words are")} copied from ${sources}, ${count(others, "is", "are")} not.`
+        : `Every word is copied from ${sources}.`;
+    const hint = small.matches ? " Tap a word to see its place." : " Point at a word to see its place.";
+    const rest = this.restsOn.length ? "" : hint;
+    this.line.replaceChildren(said + rest);
     this.extra.replaceChildren();
     this.#lay();
   }
@@ -200,8 +220,9 @@ export class AnswerView {
       const aims = chosen ? inDocument([exact], passage) : inDocument(ranges, passage);
       const quote = quoted(passage.text, ranges, chosen ? exact : null);
       const link = opener(passage, aims, chosen ? "Open the document at this word" : "Open the document here");
-      const head = make("p", { class: "source-head" }, make("span", { class: "place" }, String(at + 1)), titled(passage));
-      const section = passage.section ? make("p", { class: "muted small" }, named(passage.section)) : null;
+      const name = named(passage.title || passage.document_id);
+      const head = make("p", { class: "source-head" }, make("span", { class: "place" }, String(at + 1)), name);
+      const section = make("p", { class: "muted small" }, ...whereabouts(passage));
       return make("li", { class: `card source${chosen ? " held" : ""}` }, head, section, quote, link);
     });
     this.cards.replaceChildren(...cards);
@@ -216,12 +237,47 @@ export class AnswerView {
   }
 }
 
-/** Have the mark in sight, with whole lines above it. */
-function atMark(quote) {
+const widths = new WeakMap();
+const resized = new ResizeObserver((entries) => {
+  for (const { target } of entries) if (widths.get(target) !== target.clientWidth) inSight(target);
+});
+
+/** Have the mark in sight, now and whenever there is another width for it. */
+export function atMark(quote) {
+  resized.observe(quote);
+  inSight(quote);
+}
+
+/** Below whole lines: those of its paragraph, if it stands near its beginning. */
+function inSight(quote) {
+  widths.set(quote, quote.clientWidth);
+  quote.style.maxHeight = "";
   const mark = quote.querySelector("mark.exact") ?? quote.querySelector("mark");
-  if (!mark) return;
-  const line = parseFloat(getComputedStyle(quote).lineHeight) || 24;
-  quote.scrollTop = Math.max(0, Math.floor((mark.offsetTop - quote.clientHeight / 3) / line) * line);
+  if (mark) {
+    const top = (element) => element.getBoundingClientRect().top - quote.getBoundingClientRect().top + quote.scrollTop;
+    const line = parseFloat(getComputedStyle(quote).lineHeight) || 24;
+    const paragraph = top(mark.closest("p, li, tr") ?? mark);
+    const from = top(mark) - paragraph < 3 * line ? paragraph : top(mark) - 2 * line;
+    // What is left may be less than fills the place: then the place is made as small as that.
+    if (from > 1 && quote.scrollHeight - from < quote.clientHeight) quote.style.maxHeight = `${quote.scrollHeight - from}px`;
+    quote.scrollTop = from;
+  }
+  quote.classList.toggle("goes-on", quote.scrollHeight > quote.clientHeight + quote.scrollTop + 2);
+}
+
+function sourceOf(word) {
+  return word.source in SOURCES ? word.source : "vocabulary";
+}
+
+/** The file, the page and the section, as far as they say more than the title. */
+export function whereabouts(passage) {
+  const parts = [passage.title ? passage.document_id : "", placed(passage), passage.section].filter(Boolean);
+  return parts.flatMap((part, at) => (at ? [" · ", named(part)] : [named(part)]));
+}
+
+/** Which page, slide or sheet it is on, where that is known. */
+export function placed(passage) {
+  return typeof passage.place === "string" ? passage.place : "";
 }
 
 export function titled(passage) {
@@ -244,10 +300,4 @@ function disagreement({ text, passage, start, end, date, older }) {
     make("p", {}, "Another source says ", make("b", { dir: "auto" }, plain(text)), ": ", titled(passage), age, "."),
     opener(passage, inDocument([{ start, end }], passage), "Open that document here"),
   );
-}
-
-function legend() {
-  const sample = (source, meaning) => make("li", {}, make("span", { class: `key ${source}` }, meaning));
-  const items = Object.entries(SOURCES).map(([source, meaning]) => sample(source, meaning));
-  return make("ul", { class: "legend", "aria-label": "What the colours and lines mean" }, ...items);
 }

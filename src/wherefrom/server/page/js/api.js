@@ -24,6 +24,7 @@ export const api = {
   documents: (after) => json("GET", `/documents?limit=1000&after=${encodeURIComponent(after)}`),
   document: (id, start, characters, signal) =>
     json("GET", `/documents/${encodeURIComponent(id)}?start=${start}&characters=${characters}`, undefined, signal),
+  page: (id, wanted, signal) => picture(`/originals/${encodeURIComponent(id)}?${new URLSearchParams(wanted)}`, signal),
   remove: (id) => json("DELETE", `/documents/${encodeURIComponent(id)}?wait=20`),
   jobs: () => json("GET", "/jobs?limit=20"),
   job: (id, seconds) => json("GET", `/jobs/${encodeURIComponent(id)}?wait=${seconds}`),
@@ -88,6 +89,14 @@ export function send(file, name, progressed, signal) {
 async function json(method, path, body, signal) {
   const response = await fetched(method, path, body, signal);
   return response.json().catch((error) => Promise.reject(unreachable(error)));
+}
+
+/** {blob, page, pages, top}: a page of a PDF file, and how far down its mark is. */
+async function picture(path, signal) {
+  const response = await fetched("GET", path, undefined, signal);
+  const number = (name) => Number(response.headers.get(name));
+  const blob = await response.blob().catch((error) => Promise.reject(unreachable(error)));
+  return { blob, page: number("X-Page"), pages: number("X-Pages"), top: number("X-Mark-Top") };
 }
 
 async function fetched(method, path, body, signal) {

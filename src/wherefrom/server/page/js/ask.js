@@ -1,23 +1,17 @@
-// Ask a question and show what comes back, as it comes.
+// The thread: questions, each with its answer as it comes, the newest at the top.
 
 import { ask } from "./api.js";
-import { AnswerView } from "./answer.js";
-import { beyond, declined, gauge, inHundred, threshold } from "./chance.js";
-import { copying } from "./copying.js";
-import { byId, clipped, count, make, named } from "./dom.js";
-import { feedback } from "./feedback.js";
-import { remember } from "./history.js";
+import { byId, make } from "./dom.js";
 import * as problems from "./problems.js";
-import { explained, timed } from "./why.js";
+import { progress, Turn } from "./turn.js";
 
 const STYLES = { short: "a few words", sentence: "a sentence", passage: "a passage" };
-const MOST_EARLIER = 20; // questions of this tab that stay at hand below the answer
+const MOST_TURNS = 30; // that stay on the page
 
 export class Asking {
   #running = null;
-  #ready = { styles: [], style: "short", min_chance: 0 };
-  #trip = null;
-  #earlier = [];
+  #ready = { styles: [], style: "short", min_chance: 0, documents: 0 };
+  #thread = []; // the newest first
 
   constructor() {
     byId("ask-form").addEventListener("submit", (event) => {
@@ -30,19 +24,23 @@ export class Asking {
       byId("ask-form").requestSubmit();
     });
     byId("stop").onclick = () => this.#running?.abort();
+    byId("afresh").onclick = () => this.#afresh();
     byId("ask-form").addEventListener("invalid", () => (document.querySelector(".more").open = true), true);
-    byId("question").addEventListener("input", () => this.#offer(byId("question").value === ""));
+    byId("question").addEventListener("input", () => this.#offer());
   }
 
   /** What /ready says: the styles there are, and the settings in force. */
   configure(ready) {
+    const first = !this.#ready.styles.length;
     this.#ready = ready;
+    byId("empty").hidden = ready.documents > 0;
+    byId("min-chance").placeholder = String(Math.round(100 * ready.min_chance));
+    if (!first) return;
     const choices = ready.styles.map((style) => {
       const radio = make("input", { type: "radio", name: "style", value: style, checked: style === ready.style });
-      return make("label", {}, radio, STYLES[style] ?? style);
+      return make("label", {}, radio, make("span", {}, STYLES[style] ?? style));
     });
     byId("styles").replaceChildren(byId("styles").querySelector("legend"), ...choices);
-    byId("min-chance").placeholder = String(Math.round(100 * ready.min_chance));
   }
 
   examples(questions) {
@@ -51,11 +49,12 @@ export class Asking {
     byId("examples")
       .querySelector("ul")
       .replaceChildren(...questions.map((question) => make("li", {}, chip(question))));
-    this.#offer(byId("question").value === "");
+    this.#offer();
   }
 
-  /** Examples are for an empty box; a focus inside them is not lost. */
-  #offer(wanted) {
+  /** Examples are for an empty box before the first question; a focus inside them is not lost. */
+  #offer() {
+    const wanted = byId("question").value === "" && !this.#thread.length;
     const place = byId("examples");
     if (!wanted && place.contains(document.activeElement)) byId("question").focus();
     place.hidden = !wanted || !place.querySelector("li");
@@ -70,49 +69,64 @@ export class Asking {
     if (!asked.question) return byId("question").focus();
     this.#running?.abort();
     const running = (this.#running = new AbortController());
-    const trip = new Trip(asked, asked.min_chance ?? this.#ready.min_chance, () =>
-      this.ask(asked.question, asked.style, 0),
-    );
-    this.#offer(false);
+    const turn = new Turn(asked, asked.min_chance ?? this.#ready.min_chance, {
+      anyway: () => this.ask(asked.question, asked.style, 0),
+      edit: (text) => this.#edit(text),
+    });
     problems.clear(byId("ask-trouble"));
     byId("stop").hidden = false;
-    byId("progress").textContent = "Looking for passages…";
+    progress("Looking for passages…");
     byId("said").textContent = "";
-    this.#see(trip);
+    this.#see(turn);
+    this.#offer();
     try {
       for await (const [name, data] of ask(asked, running.signal)) {
         if (running !== this.#running) return;
-        trip[name]?.(data);
+        turn[name]?.(data);
       }
+      // The box is for the next question; one that was not answered is there to be put otherwise.
+      if (turn.answered && byId("question").value.trim() === asked.question) byId("question").value = "";
     } catch (problem) {
       if (running !== this.#running) return;
-      byId("progress").textContent = problem.name === "AbortError" ? "Stopped." : "";
-      problems.show(byId("ask-trouble"), problem, () => this.ask(question, style, least));
+      progress(problem.name === "AbortError" ? "Stopped." : "");
+      problems.show(byId("ask-trouble"), problem, () => this.ask(asked.question, asked.style ?? null, least));
     } finally {
       if (running === this.#running) byId("stop").hidden = true;
     }
   }
 
-  /** One answer in sight, those before it a line each below. */
-  #see(trip) {
-    const others = [this.#trip, ...this.#earlier].filter(
-      (each) => each && each !== trip && each.done && each.asked.question !== trip.asked.question,
-    );
-    this.#trip = trip;
-    this.#earlier = others.slice(0, MOST_EARLIER);
-    byId("result").replaceChildren(trip.element);
-    byId("result").hidden = false;
-    const back = (each) => {
-      this.#running?.abort();
-      this.#see(each);
-      byId("asked").focus();
-    };
-    const rows = this.#earlier.map((each) => {
-      const question = make("button", { type: "button", class: "quiet", onclick: () => back(each) }, named(each.asked.question));
-      return make("li", {}, question, make("span", { class: "muted small", dir: "auto" }, clipped(each.done, 120)));
-    });
-    byId("earlier").querySelector("ol").replaceChildren(...rows);
-    byId("earlier").hidden = !rows.length;
+  /** The newest turn whole, those before it a line each; what came to nothing, or is asked again, goes. */
+  #see(turn) {
+    const others = this.#thread.filter((each) => each.done && each.asked.question !== turn.asked.question);
+    for (const each of others) each.foldUp(true);
+    this.#thread = [turn, ...others].slice(0, MOST_TURNS);
+    this.#draw();
+  }
+
+  #draw() {
+    byId("thread").replaceChildren(...this.#thread.map((turn) => turn.element));
+    byId("asking").classList.toggle("fresh", !this.#thread.length);
+    byId("afresh").hidden = !this.#thread.length;
+    byId("question").placeholder = this.#thread.length ? "Ask a follow-up" : "Ask about your documents";
+  }
+
+  #afresh() {
+    this.#running?.abort();
+    this.#running = null;
+    this.#thread = [];
+    progress("");
+    byId("stop").hidden = true;
+    byId("question").value = "";
+    problems.clear(byId("ask-trouble"));
+    this.#draw();
+    this.#offer();
+    byId("question").focus();
+  }
+
+  #edit(text) {
+    byId("question").value = text;
+    byId("question").focus();
+    byId("question").select();
   }
 
   #asked() {
@@ -122,112 +136,5 @@ export class Asking {
     if (byId("k").value) asked.k = byId("k").valueAsNumber;
     if (byId("min-chance").value) asked.min_chance = byId("min-chance").valueAsNumber / 100;
     return asked;
-  }
-}
-
-/** One question's trip; a method for each event that the server sends. */
-class Trip {
-  #hits = [];
-  #candidates = [];
-  #passages = new Map();
-  #answer = null;
-
-  constructor(asked, needed, anyway) {
-    Object.assign(this, { asked, needed, anyway });
-    this.done = ""; // what it came to, once it has
-    this.told = make("div", { class: "told" });
-    this.chancePlace = make("div");
-    this.wherePlace = make("div");
-    this.actsPlace = make("div", { class: "acts" });
-    this.whyPlace = make("div");
-    this.timePlace = make("p", { class: "muted small" });
-    this.foldName = make("span", {}, "Passages found");
-    this.fold = make("details", { class: "how", hidden: true }, make("summary", {}, this.foldName));
-    this.fold.append(this.whyPlace, this.timePlace);
-    this.element = make(
-      "section",
-      { "aria-labelledby": "asked" },
-      make("h2", { class: "asked", id: "asked", tabindex: "-1" }, named(asked.question)),
-      this.told,
-      this.chancePlace,
-      this.wherePlace,
-      this.actsPlace,
-      this.fold,
-    );
-  }
-
-  hits({ hits }) {
-    this.#hits = hits;
-    for (const { passage } of hits) this.#passages.set(passage.id, passage);
-    byId("progress").textContent = hits.length
-      ? `${count(hits.length, "passage")} found; reading them…`
-      : "No passage was found.";
-    this.#why(new Set());
-  }
-
-  candidates({ candidates }) {
-    this.#candidates = candidates;
-    for (const { passage } of candidates) this.#passages.set(passage.id, passage);
-    this.#why(new Set());
-  }
-
-  chance({ chance, declined: declines }) {
-    if (declines) this.#decline(chance);
-    else this.chancePlace.replaceChildren(gauge(chance, this.needed));
-  }
-
-  words({ words }) {
-    if (!this.#answer) {
-      this.#answer = new AnswerView(this.asked.question, this.#passages);
-      this.told.replaceChildren(this.#answer.told);
-      this.wherePlace.replaceChildren(this.#answer.places);
-    }
-    this.#answer.append(words);
-  }
-
-  /** The whole, which counts where it differs from what came before. */
-  trace(trace) {
-    const { answer } = trace;
-    this.#hits = trace.hits;
-    this.#candidates = trace.candidates;
-    this.chancePlace.replaceChildren(...(answer.text === null ? [] : [gauge(answer.chance, this.needed)]));
-    if (answer.reason) this.told.replaceChildren(beyond(answer.reason));
-    else if (answer.text === null) this.#decline(answer.chance);
-    else {
-      if (!this.#answer) this.words({ words: [] });
-      this.#answer.finish(answer);
-    }
-    this.#why(new Set(answer.evidence.map((passage) => passage.id)), answer.text === null);
-    const cited = answer.text === null ? null : this.#answer.cited;
-    this.actsPlace.replaceChildren(feedback(trace), copying(this.asked.question, this.asked.style, cited));
-    this.timePlace.textContent = timed(trace.timings);
-    if (answer.text !== null) this.timePlace.before(threshold(this.needed));
-    this.done = answer.text ?? "declined";
-    byId("progress").textContent = answer.text === null ? "Declined." : "Answered.";
-    byId("said").textContent =
-      answer.text === null
-        ? answer.reason || "The library does not answer this, as far as I can tell."
-        : `Answer: ${answer.text} Chance ${inHundred(answer.chance)}.`;
-    remember({
-      question: this.asked.question,
-      style: answer.style,
-      answer: answer.text,
-      chance: answer.chance,
-      when: Date.now(),
-    });
-  }
-
-  #decline(chance) {
-    this.told.replaceChildren(declined(chance, this.needed, this.#candidates, this.#hits, this.anyway));
-  }
-
-  #why(answered, declines = false) {
-    this.fold.hidden = !this.#hits.length;
-    this.foldName.textContent = declines
-      ? "What was looked at"
-      : this.#candidates.length
-        ? "How this answer was found"
-        : `${count(this.#hits.length, "passage")} found`;
-    this.whyPlace.replaceChildren(explained(this.#hits, this.#candidates, answered, declines));
   }
 }

@@ -1,7 +1,7 @@
 // How sure the answer is, said as what it means, and what is said where it declines.
 
 import { clipped, make, named, width } from "./dom.js";
-import { opener, titled } from "./answer.js";
+import { atMark, opener, whereabouts } from "./answer.js";
 import { inDocument, quoted } from "./text.js";
 
 /** Never "100 in 100": nothing here is certain. */
@@ -38,7 +38,7 @@ export function gauge(chance, needed) {
   const need = make("div", { class: "need" });
   need.style.insetInlineStart = `calc(${100 * needed}% - 1px)`;
   meter.append(need);
-  const meaning = `of 100 answers as sure as this, ${share.replace(" in 100", "")} are right`;
+  const meaning = `of 100 answers as sure as this, ${bare(chance)} are right`;
   const told = make("span", {}, make("b", {}, words), make("span", { class: "muted" }, ` – ${meaning}.`));
   return make("div", { class: "gauge" }, meter, told);
 }
@@ -54,30 +54,46 @@ export function beyond(reason) {
   return make("div", { class: "card declined" }, words);
 }
 
+const MAY_BE = 0.35; // from which chance on the nearest answer is offered as one that may be right
+
 /** That it declines, in plain words, with what was nearest; `anyway` asks again whatever the chance. */
 export function declined(chance, needed, candidates, hits, anyway) {
-  const box = make("div", { class: "card declined" });
-  const why =
-    chance > 0
-      ? `The chance that it does is ${inHundred(chance)}, and I answer from ${inHundred(needed)} on.`
-      : "Nothing in it has to do with the words of the question.";
-  box.append(make("p", {}, make("b", {}, "The library does not answer this, as far as I can tell."), ` ${why}`));
   const nearest = candidates.find(({ passage }) => !isContents(passage.text));
   const passage = nearest?.passage ?? hits.find((hit) => !isContents(hit.passage.text))?.passage;
+  const maybe = Boolean(nearest) && chance >= MAY_BE;
+  const box = make("div", { class: "card declined" });
+  const least = `I answer from ${inHundred(needed)} on`;
+  const [verdict, why] = maybe
+    ? ["I am not sure enough to call this an answer.", `Of 100 answers as doubtful as this, ${bare(chance)} are right; ${least}.`]
+    : chance > 0
+      ? ["Your documents do not answer this, as far as I can tell.", `The chance that they do is ${inHundred(chance)}; ${least}.`]
+      : ["Your documents do not answer this, as far as I can tell.", "Nothing in them has to do with the words of the question."];
+  box.append(make("p", {}, make("b", {}, verdict), " ", make("span", { class: "muted" }, why)));
   if (passage) {
     const range = nearest ? [{ start: nearest.start, end: nearest.end }] : [];
-    box.append(make("h3", {}, "Nearest to it"));
+    box.append(make("h3", {}, maybe ? "It may be this" : "Nearest to it"));
     if (nearest && chance > 0) {
       const doubt = ` (${worth(chance).words.toLowerCase()})`;
       box.append(make("p", { class: "nearest" }, named(clipped(nearest.text, 200)), make("span", { class: "muted" }, doubt)));
     }
     const aim = nearest ? range : [{ start: 0, end: Array.from(passage.text).length }];
-    box.append(make("p", { class: "small" }, titled(passage)), quoted(passage.text, range));
-    box.append(opener(passage, inDocument(aim, passage), "Open the document here"));
+    const quote = quoted(passage.text, range);
+    const name = named(passage.title || passage.document_id);
+    const head = make("p", { class: "source-head" }, name);
+    const facts = make("p", { class: "muted small" }, ...whereabouts(passage));
+    const link = opener(passage, inDocument(aim, passage), "Open the document here");
+    box.append(make("div", { class: "source" }, head, facts, quote, link));
+    requestAnimationFrame(() => atMark(quote));
   }
-  if (candidates.length)
-    box.append(make("p", {}, make("button", { type: "button", onclick: anyway }, "Answer all the same")));
+  const act = make("button", { type: "button", onclick: anyway }, maybe ? "Take it as the answer" : "Answer all the same");
+  if (candidates.length) box.append(make("p", { class: "buttons" }, act));
+  if (!maybe) box.append(make("p", { class: "muted small" }, "Other words for the same thing may find more: those that your documents use."));
   return box;
+}
+
+/** The number alone of `inHundred`. */
+function bare(chance) {
+  return inHundred(chance).replace(" in 100", "");
 }
 
 /** A table of contents or an index: lines that end in the number of a page. It names things and tells nothing. */

@@ -98,7 +98,7 @@ export class Documents {
     byId("page-number").textContent = `Page ${this.#page + 1} of ${pages}`;
     const told =
       this.#inAll === 0
-        ? "The library is empty: add files above."
+        ? "The library is empty. Add files above: each is read at once, and can be asked about when it is in."
         : `${count(this.#found.length, "document")} of ${this.#inAll.toLocaleString("en")}.`;
     byId("documents-count").textContent = told;
     if (this.#after !== null && this.#documents.length >= MOST) {

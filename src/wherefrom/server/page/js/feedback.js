@@ -5,15 +5,15 @@ import { make } from "./dom.js";
 import * as problems from "./problems.js";
 
 /** Buttons for a finished trace. */
-export function feedback(trace) {
+export function feedback(trace, number) {
   const { answer } = trace;
   const status = make("span", { role: "status" });
   const trouble = make("div", { role: "alert" });
-  const better = make("input", { type: "text", id: "better", dir: "auto", maxlength: "2000", required: true });
+  const better = make("input", { type: "text", id: `better-${number}`, dir: "auto", maxlength: "2000", required: true });
   const form = make(
     "form",
     { class: "filter", hidden: true },
-    make("label", { for: "better" }, answer.text === null ? "What is the answer?" : "What would be a better answer?"),
+    make("label", { for: `better-${number}` }, answer.text === null ? "What is the answer?" : "What would be a better answer?"),
     better,
     make("p", { class: "buttons" }, make("button", { type: "submit" }, "Send")),
   );
@@ -48,7 +48,7 @@ export function feedback(trace) {
   const buttons = make(
     "p",
     { class: "buttons", role: "group", "aria-label": "Was this right?" },
-    make("span", {}, answer.text === null ? "Right to decline?" : "Was this right?"),
+    make("span", {}, answer.text === null ? "Right not to answer?" : "Was this right?"),
     say("Right", () => send("right")),
     say("Wrong", () => send("wrong")),
     say("I know better…", open),

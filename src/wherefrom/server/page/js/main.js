@@ -20,10 +20,10 @@ let view = "#/";
 let known = () => {};
 const configured = new Promise((resolve) => (known = resolve)); // which styles there are
 
-function changed() {
+async function changed() {
   viewer.forget();
   documents.refresh(view === "#/documents");
-  look();
+  if (await look()) asking.examples((await api.examples().catch(() => ({ questions: [] }))).questions);
 }
 
 /** Show the part that the address names. Addresses that are not ours, such as the skip link's, change nothing. */
@@ -74,7 +74,8 @@ async function look() {
     const ready = await api.ready();
     byId("library").textContent = ready.documents
       ? `${count(ready.documents, "document")}, ${count(ready.passages, "passage")}. Answers are made from them alone.`
-      : "The library is empty: add files under Documents.";
+      : "The library is empty.";
+    asking.configure(ready);
     problems.clear(byId("trouble"));
     return ready;
   } catch (problem) {
@@ -86,15 +87,26 @@ async function look() {
 async function start() {
   const ready = await look();
   if (!ready) return;
-  asking.configure(ready);
   known();
   performance.mark("interactive");
   const greet = async () => {
-    asking.examples((await api.examples()).questions);
-    await uploads.resume();
+    const [{ questions }] = await Promise.all([api.examples(), uploads.resume()]);
+    asking.examples(questions);
   };
   // Without a key nobody is asked for one until something needs it.
   greet().catch((problem) => problem.status === 401 || problems.show(byId("trouble"), problem));
+}
+
+/** A slash leads to the question from wherever no text is typed. */
+function shortcut(event) {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.target.closest("input, textarea, select") || byId("main").inert) return;
+  event.preventDefault();
+  if (view !== "#/") history.pushState(null, "", "#/");
+  viewer.close();
+  see("#/", false);
+  byId("question").focus();
+  byId("question").select();
 }
 
 // ------------------------------------------------------------------------------------------- light or dark
@@ -107,7 +119,7 @@ function theme(step) {
   const chosen = names[(names.indexOf(now) + step) % names.length];
   if (chosen === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = chosen;
-  byId("theme").textContent = `Theme: ${THEMES[chosen]}`;
+  byId("theme-name").textContent = `Theme: ${THEMES[chosen]}`;
   if (!step) return;
   try {
     if (chosen === "system") localStorage.removeItem("wherefrom.theme");
@@ -143,6 +155,7 @@ function dropping() {
 byId("theme").onclick = () => theme(1);
 theme(0);
 dropping();
+addEventListener("keydown", shortcut);
 addEventListener("hashchange", () => route());
 addEventListener("wherefrom-key", () => start());
 route(true);

@@ -1,6 +1,7 @@
 // Characters and places: the server counts Unicode code points, JavaScript counts UTF-16 units.
 
 import { make } from "./dom.js";
+import { laid } from "./reading.js";
 
 /** `text[start:end]` as the server counts. */
 export function between(text, start, end) {
@@ -60,19 +61,20 @@ export function quoted(text, ranges, exact = null) {
   const cut = length > 3 * AROUND;
   const from = cut && about.start > AROUND ? wordFrom(letters, about.start - AROUND, about.start) : 0;
   const to = cut ? Math.min(length, about.end + AROUND) : length;
-  const cuts = new Set([from, to]);
-  for (const { start, end } of exact ? [...ranges, exact] : ranges) cuts.add(start).add(end);
-  const offsets = [...cuts].filter((cut) => cut >= from && cut <= to).sort((a, b) => a - b);
+  const borders = new Set([from, to]);
+  for (const { start, end } of exact ? [...ranges, exact] : ranges) borders.add(start).add(end);
+  const offsets = [...borders].filter((border) => border >= from && border <= to).sort((a, b) => a - b);
   const units = places(text, offsets);
   const holds = ({ start, end }, at) => start <= at && at < end;
+  const marks = [];
+  for (let index = 0; index + 1 < offsets.length; index++) {
+    const isExact = exact && holds(exact, offsets[index]);
+    if (!isExact && !ranges.some((range) => holds(range, offsets[index]))) continue;
+    marks.push({ start: units[index], end: units[index + 1], properties: isExact ? { class: "exact" } : {} });
+  }
   const quote = make("blockquote", { class: "quote", dir: "auto", tabindex: "0", "aria-label": "The passage" });
   if (from > 0) quote.append("… ");
-  for (let index = 0; index + 1 < offsets.length; index++) {
-    const piece = text.slice(units[index], units[index + 1]);
-    if (exact && holds(exact, offsets[index])) quote.append(make("mark", { class: "exact" }, piece));
-    else if (ranges.some((range) => holds(range, offsets[index]))) quote.append(make("mark", {}, piece));
-    else quote.append(piece);
-  }
+  quote.append(...laid(text, { from: units[0], to: units.at(-1), marks, heading: "p" }));
   if (to < length) quote.append(" …");
   return quote;
 }
@@ -89,20 +91,19 @@ export function tricky(text) {
   return /[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/.test(text);
 }
 
-/** Where a long text can be cut into pieces of about `size` units: behind line ends, else behind spaces. */
-export function cuts(text, size) {
-  const found = [0];
-  while (text.length - found.at(-1) > 2 * size) {
+/** Where a long text can be cut into pieces of about `size` units: behind empty lines, else line ends, else blanks. */
+export function cuts(text, size, first = 0, last = text.length) {
+  const found = [first];
+  while (last - found.at(-1) > 2 * size) {
     const from = found.at(-1) + size;
     const window = text.slice(from, from + size);
-    const line = window.indexOf("\n");
-    const space = window.search(/\s/);
-    let cut = from + (line >= 0 ? line + 1 : space >= 0 ? space + 1 : size);
+    const [empty, line, space] = [window.indexOf("\n\n"), window.indexOf("\n"), window.search(/\s/)];
+    let cut = from + (empty >= 0 ? empty + 2 : line >= 0 ? line + 1 : space >= 0 ? space + 1 : size);
     while (text[cut] === "\n") cut++;
     const unit = text.charCodeAt(cut);
     if (unit >= 0xdc00 && unit <= 0xdfff) cut++; // between the halves of one character
-    found.push(Math.min(cut, text.length));
+    found.push(Math.min(cut, last));
   }
-  if (found.at(-1) < text.length) found.push(text.length);
+  if (found.at(-1) < last) found.push(last);
   return found;
 }

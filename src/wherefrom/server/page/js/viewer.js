@@ -1,8 +1,10 @@
 // A document with places in it marked; every place has an address: #/document/ID?at=120-140,200-210.
 
 import { api } from "./api.js";
-import { byId, count, make, named, plain } from "./dom.js";
+import { byId, make, named, plain } from "./dom.js";
+import { Leaf } from "./original.js";
 import * as problems from "./problems.js";
+import { laid } from "./reading.js";
 import { cuts, joined, places } from "./text.js";
 
 const PIECE = 2000; // characters that are laid out together
@@ -34,13 +36,16 @@ export class Viewer {
   #loading = null;
   #shown = null; // the document in sight, or the window of it
   #ranges = [];
-  #marks = []; // of each range the first mark; null where it is in no sight
   #at = 0;
+  #asText = false; // what the person chose last
+  #leaf = new Leaf((problem) => this.#pageless(problem));
 
   constructor() {
     byId("viewer-close").onclick = () => this.leave();
     byId("mark-before").onclick = () => this.#go(this.#at - 1);
     byId("mark-after").onclick = () => this.#go(this.#at + 1);
+    byId("as-page").onclick = () => this.#choose(false);
+    byId("as-text").onclick = () => this.#choose(true);
     byId("viewer").addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.leave();
     });
@@ -59,6 +64,7 @@ export class Viewer {
   close() {
     if (!this.isOpen) return;
     this.#loading?.abort();
+    this.#leaf.leave();
     byId("viewer").hidden = true;
     this.#cover();
     (this.#opener?.isConnected ? this.#opener : byId("main")).focus();
@@ -81,14 +87,14 @@ export class Viewer {
   }
 
   /** Show the window of a document that begins at a character; whether that went well. */
-  async #load(id, ranges, start) {
+  async #load(id, ranges, start, mark = 0) {
     this.#loading?.abort();
     this.#loading = new AbortController();
     try {
       const part = await api.document(id, start, WINDOW, this.#loading.signal);
       if (!part.text && part.length && start) return await this.#load(id, ranges, 0); // it has become shorter
       problems.clear(byId("viewer-trouble"));
-      this.#show(part, ranges);
+      this.#show(part, ranges, mark);
       return true;
     } catch (problem) {
       if (problem.name === "AbortError") return false;
@@ -108,62 +114,90 @@ export class Viewer {
     byId("viewer-title").textContent = title;
     byId("viewer-facts").textContent = "";
     byId("viewer-marks").hidden = true;
+    byId("viewer-kinds").hidden = true;
+    byId("viewer-page").hidden = true;
+    byId("viewer-text").hidden = false;
     byId("viewer-text").replaceChildren();
   }
 
-  #show(part, ranges) {
+  #show(part, ranges, mark = 0) {
+    const whole = part.start === 0 && part.end === part.length;
     this.#shown = part;
     this.#ranges = ranges;
     byId("viewer-title").textContent = plain(part.title || part.id);
-    const marked = ranges.map(({ start, end }) => `${start} to ${end}`).join(", ");
-    const whole = part.start === 0 && part.end === part.length;
     byId("viewer-facts").replaceChildren(
       named(part.id),
-      `, ${count(part.passages_in_all, "passage")}`,
-      marked ? `; marked: characters ${marked}` : "",
       whole ? "" : `; in sight: characters ${part.start} to ${part.end} of ${part.length.toLocaleString("en")}`,
     );
     byId("viewer-text").replaceChildren(
       ...this.#more("Text before", part.start > 0, Math.max(0, part.start + OVERLAP - WINDOW)),
-      ...pieces(part.text, inside(ranges, part)),
+      ...pieces(part, ranges),
       ...this.#more("Text behind", part.end < part.length, part.end - OVERLAP),
     );
-    // A mark may run over several pieces; each range is one place to go to.
-    const all = [...byId("viewer-text").querySelectorAll("mark")];
-    this.#marks = ranges.map((_, index) => all.find((mark) => Number(mark.dataset.range) === index) ?? null);
-    byId("viewer-marks").hidden = this.#marks.length < 2;
-    byId("viewer-text").scrollTop = 0;
-    const first = this.#marks.findIndex(Boolean);
-    if (first >= 0) this.#mark(first);
+    byId("viewer-kinds").hidden = !part.original;
+    this.#at = mark;
+    this.#choose(this.#asText || !part.original, false);
   }
 
   /** A button for the window before or behind the one in sight, where there is one. */
   #more(label, there, start) {
     const { id } = this.#shown;
-    const load = async () => (await this.#load(id, this.#ranges, start)) && byId("viewer-text").focus();
-    return there ? [make("button", { type: "button", class: "more", onclick: load }, label)] : [];
+    const load = async () => (await this.#load(id, this.#ranges, start, this.#at)) && byId("viewer-text").focus();
+    return there ? [make("button", { type: "button", class: "more-text", onclick: load }, label)] : [];
   }
 
+  /** As text, or as the page that was printed. */
+  #choose(asText, byHand = true) {
+    if (byHand) this.#asText = asText;
+    byId("as-page").setAttribute("aria-pressed", String(!asText));
+    byId("as-text").setAttribute("aria-pressed", String(asText));
+    byId("viewer-page").hidden = asText;
+    byId("viewer-text").hidden = !asText;
+    byId("viewer-marks").hidden = this.#ranges.length < 2;
+    if (!asText) byId("leaf-number").textContent = "";
+    if (byHand && this.#ranges.length) this.#go(this.#at);
+    else this.#mark();
+  }
+
+  /** The page cannot be shown: its text can, and why is told. */
+  #pageless(problem) {
+    if (problem.status !== 404) return problems.show(byId("viewer-trouble"), problem, () => this.#choose(false));
+    byId("viewer-kinds").hidden = true;
+    this.#choose(true, false);
+    byId("viewer-facts").append(`. Its text: ${problem.detail}.`);
+  }
+
+  /** To one of the marked places, which may be in another window. */
   async #go(to) {
-    const next = (to + this.#marks.length) % this.#marks.length;
-    const { id } = this.#shown;
+    const next = (to + this.#ranges.length) % this.#ranges.length;
     const { start } = this.#ranges[next];
-    if (this.#marks[next] || (await this.#load(id, this.#ranges, Math.max(0, start - WINDOW / 4)))) this.#mark(next);
+    const { id, start: from, end, length } = this.#shown;
+    const there = (from <= start && start < end) || start >= length || byId("viewer-text").hidden;
+    if (!there) return void this.#load(id, this.#ranges, Math.max(0, start - WINDOW / 4), next);
+    this.#at = next;
+    this.#mark();
   }
 
-  #mark(number) {
-    this.#at = number;
-    byId("mark-number").textContent = `${this.#at + 1} of ${this.#marks.length}`;
-    const mark = this.#marks[number];
-    if (!mark) return; // the document has changed, and ends before it
-    for (const each of this.#marks.filter(Boolean)) each.classList.toggle("exact", each === mark);
+  /** Have the chosen place in sight. */
+  #mark() {
+    const number = this.#ranges.length;
+    byId("mark-number").textContent = `${this.#at + 1} of ${number}`;
+    if (!byId("viewer-page").hidden) return void this.#leaf.show(this.#shown, this.#ranges[this.#at] ?? null);
+    const box = byId("viewer-text");
+    box.scrollTop = 0;
+    let first = null;
+    for (const mark of box.querySelectorAll("mark")) {
+      const held = Number(mark.dataset.range) === this.#at;
+      mark.classList.toggle("exact", held && number > 1);
+      if (held) first ??= mark;
+    }
+    if (!first) return; // none, or the document has changed and ends before it
     // Pieces out of sight have a guessed height until they are laid out, so look again where the mark is.
     let tries = 4;
     const scroll = () => {
-      const box = byId("viewer-text");
-      const off = mark.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 3;
+      const off = first.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 3;
       if (Math.abs(off) > 1) box.scrollTop += off;
-      if (--tries && mark.isConnected) requestAnimationFrame(scroll);
+      if (--tries && first.isConnected) requestAnimationFrame(scroll);
     };
     scroll();
   }
@@ -177,33 +211,22 @@ export class Viewer {
   }
 }
 
-/** Ranges of a document as ranges of the part in sight, each with its number; those out of sight are left out. */
-function inside(ranges, { start, end }) {
-  return ranges
+/** The text of a part of a document in pieces, the ranges (in characters of the whole) marked. */
+function pieces({ text, start, end }, ranges) {
+  const inside = ranges
     .map((range, number) => ({ number, start: Math.max(range.start, start) - start, end: Math.min(range.end, end) - start }))
     .filter((range) => range.start < range.end);
-}
-
-/** The text in pieces, the ranges (in characters) marked. */
-function pieces(text, ranges) {
   const units = places(
     text,
-    ranges.flatMap(({ start, end }) => [start, end]),
+    inside.flatMap((range) => [range.start, range.end]),
   ); // rising: the ranges are joined
+  const marks = inside.map(({ number }, at) => ({
+    start: units[2 * at],
+    end: units[2 * at + 1],
+    properties: { "data-range": String(number) },
+  }));
   const borders = cuts(text, PIECE);
-  let next = 0; // the first range that has not ended
-  return borders.slice(1).map((to, index) => {
-    const piece = make("div", { class: "piece", dir: "auto" });
-    let at = borders[index];
-    while (next < ranges.length && units[2 * next] < to) {
-      const from = Math.max(at, units[2 * next]);
-      const end = Math.min(to, units[2 * next + 1]);
-      piece.append(text.slice(at, from), make("mark", { "data-range": String(ranges[next].number) }, text.slice(from, end)));
-      at = end;
-      if (units[2 * next + 1] > to) break;
-      next += 1;
-    }
-    piece.append(text.slice(at, to));
-    return piece;
-  });
+  return borders
+    .slice(1)
+    .map((to, index) => make("div", { class: "piece" }, ...laid(text, { from: borders[index], to, marks })));
 }
