@@ -1,7 +1,7 @@
 // The answer word by word, and for each word the place it came from.
 
 import { count, make, named, plain } from "./dom.js";
-import { inDocument, quoted, rangesOf, tricky } from "./text.js";
+import { inDocument, placeOf, quoted, rangesOf, tricky } from "./text.js";
 import { linkTo } from "./viewer.js";
 
 const SOURCES = {
@@ -182,7 +182,7 @@ export class AnswerView {
     this.line.replaceChildren(make("b", {}, named(word.text)), " is ");
     this.extra.replaceChildren();
     if (word.source === "passage" && passage) {
-      this.line.append("from ", titled(passage), `.${share}`);
+      this.line.append("from ", titled(passage, word.start), `.${share}`);
       this.#lay(passage.id, word);
     } else if (word.source === "question") {
       this.line.append(`${SOURCES.question}.${share}`);
@@ -222,7 +222,7 @@ export class AnswerView {
       const link = opener(passage, aims, chosen ? "Open the document at this word" : "Open the document here");
       const name = named(passage.title || passage.document_id);
       const head = make("p", { class: "source-head" }, make("span", { class: "place" }, String(at + 1)), name);
-      const section = make("p", { class: "muted small" }, ...whereabouts(passage));
+      const section = make("p", { class: "muted small" }, ...whereabouts(passage, (chosen ? exact : ranges[0])?.start));
       return make("li", { class: `card source${chosen ? " held" : ""}` }, head, section, quote, link);
     });
     this.cards.replaceChildren(...cards);
@@ -269,20 +269,18 @@ function sourceOf(word) {
   return word.source in SOURCES ? word.source : "vocabulary";
 }
 
-/** The file, the page and the section, as far as they say more than the title. */
-export function whereabouts(passage) {
-  const parts = [passage.title ? passage.document_id : "", placed(passage), passage.section].filter(Boolean);
+/** The file, and where in it the character `start` of the passage stands: its page, or the heading it is under. */
+export function whereabouts(passage, start = 0) {
+  const parts = [passage.title ? passage.document_id : "", placeOf(passage, start) || passage.section].filter(Boolean);
   return parts.flatMap((part, at) => (at ? [" · ", named(part)] : [named(part)]));
 }
 
-/** Which page, slide or sheet it is on, where that is known. */
-export function placed(passage) {
-  return typeof passage.place === "string" ? passage.place : "";
-}
-
-export function titled(passage) {
+/** A source, and where in its file the character `start` of the passage stands. */
+export function titled(passage, start = 0) {
   const title = make("span", {}, named(passage.title || passage.document_id));
-  if (passage.title) title.append(" (", named(passage.document_id), ")");
+  const place = placeOf(passage, start);
+  if (passage.title) title.append(" (", named(passage.document_id), place && ", ", place && named(place), ")");
+  else if (place) title.append(", ", named(place));
   return title;
 }
 
@@ -297,7 +295,7 @@ function disagreement({ text, passage, start, end, date, older }) {
   return make(
     "div",
     {},
-    make("p", {}, "Another source says ", make("b", { dir: "auto" }, plain(text)), ": ", titled(passage), age, "."),
+    make("p", {}, "Another source says ", make("b", { dir: "auto" }, plain(text)), ": ", titled(passage, start), age, "."),
     opener(passage, inDocument([{ start, end }], passage), "Open that document here"),
   );
 }

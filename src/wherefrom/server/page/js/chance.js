@@ -80,7 +80,7 @@ export function declined(chance, needed, candidates, hits, anyway) {
     const quote = quoted(passage.text, range);
     const name = named(passage.title || passage.document_id);
     const head = make("p", { class: "source-head" }, name);
-    const facts = make("p", { class: "muted small" }, ...whereabouts(passage));
+    const facts = make("p", { class: "muted small" }, ...whereabouts(passage, range[0]?.start));
     const link = opener(passage, inDocument(aim, passage), "Open the document here");
     box.append(make("div", { class: "source" }, head, facts, quote, link));
     requestAnimationFrame(() => atMark(quote));

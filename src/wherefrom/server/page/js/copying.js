@@ -1,7 +1,7 @@
 // An answer for elsewhere: plain with its sources, as Markdown, as BibTeX, and the question's address.
 
 import { byId, clipped, make, plain } from "./dom.js";
-import { between, inDocument } from "./text.js";
+import { between, inDocument, placeOf } from "./text.js";
 
 /** Buttons for a finished answer; `cited` is what `AnswerView` tells of it. */
 export function copying(question, style, cited) {
@@ -53,11 +53,13 @@ export function asBibtex({ sources }) {
     .map((source, at) => {
       const { passage } = source;
       const key = plain(passage.document_id).replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "") || "source";
+      const page = /^page (\d+)/.exec(placeOf(passage, source.ranges[0]?.start))?.[1];
       const year = /^\d{4}/.exec(passage.date ?? "")?.[0];
       const lines = [
         `  title = {{${field(passage.title || passage.document_id)}}}`,
         `  howpublished = {${field(passage.document_id)}}`,
         `  note = {${field(places(source))}: \`\`${field(quote(source))}''}`,
+        ...(page ? [`  pages = {${page}}`] : []),
         ...(year ? [`  year = {${year}}`] : []),
       ];
       return `@misc{${key}-${at + 1},\n${lines.join(",\n")}\n}`;
@@ -72,7 +74,8 @@ function told(source) {
 
 function places({ passage, ranges }) {
   const all = ranges.length ? ranges : [{ start: 0, end: Array.from(passage.text).length }];
-  return `characters ${inDocument(all, passage)
+  const place = placeOf(passage, all[0].start);
+  return `${place && `${place}, `}characters ${inDocument(all, passage)
     .map(({ start, end }) => `${start}–${end}`)
     .join(", ")}`;
 }

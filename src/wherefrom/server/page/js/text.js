@@ -51,6 +51,11 @@ export function inDocument(ranges, passage) {
   return ranges.map(({ start, end }) => ({ start: passage.start + start, end: passage.start + end }));
 }
 
+/** Where in its file a character of a passage stands: "page 12"; empty where that is not known. */
+export function placeOf(passage, start = 0) {
+  return (passage.places ?? []).findLast((place) => place.start <= start)?.label ?? "";
+}
+
 const AROUND = 350; // characters shown on each side of a word in a long passage
 
 /** A passage with ranges of it marked, and one of them as the exact place; long ones are cut around it. */
