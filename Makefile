@@ -30,7 +30,7 @@ $(VENV)/.plain: pyproject.toml
 
 # Development needs the other extras too: tests train tiny networks and start servers.
 $(VENV)/.dev: $(VENV)/.plain
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,train,server]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,train,server,watch]'
 	@touch $@
 
 demo: $(VENV)/.plain

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from wherefrom.config import Settings
 from wherefrom.errors import LibraryMissing
 from wherefrom.features.language import out_of_reach
-from wherefrom.pipeline import Pipeline
+from wherefrom.pipeline import Gone, Pipeline
 from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Sources, Writer
 from wherefrom.types import Hit, Question
 
@@ -43,6 +43,7 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
         writer=writer,
         min_chance=settings.judge.min_chance,
         sources=_sources(settings, folder),
+        gone=_gone(folder) if folder else None,
         out_of_reach=out_of_reach if settings.judge.english_only and settings.index.language == "english" else None,
     )
     matcher_weights = (_matcher(settings.runtime.matcher).folder,) if folder and _matches(settings) else ()
@@ -261,6 +262,15 @@ def _sources(settings: Settings, folder: LibraryFolder | None) -> Sources | None
     from wherefrom.rerank.versions import VersionedSources
 
     return VersionedSources(folder.store.dates)
+
+
+def _gone(folder: LibraryFolder) -> Gone:
+    from wherefrom.ingest.prune import is_gone
+
+    def gone(ids: Sequence[str]) -> tuple[str, ...]:
+        return tuple(id for id in ids if (facts := folder.store.facts(id)) is not None and is_gone(facts[0]))
+
+    return gone
 
 
 def _lexical_judge(settings: Settings, _networks: _Networks) -> Judge:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -26,7 +27,10 @@ from wherefrom.store.sqlite import DocumentFacts
 from wherefrom.types import Document, Filter, Passage, Question, Reasons, Style, Trace
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from wherefrom.ingest.run import IngestProgress, IngestReport
+    from wherefrom.ingest.watch import WatchEvent, WatchRules
     from wherefrom.pipeline import Pipeline
     from wherefrom.stages import OnWords
     from wherefrom.store.feedback import Feedback
@@ -102,6 +106,36 @@ class Library:
         named = [Path(path) for path in paths]
         return ingest(folder, named, self._settings.ingest, prune, report, acknowledged, force)
 
+    def watch(
+        self,
+        folders: Iterable[str | Path],
+        tell: Callable[[WatchEvent], None],
+        stop: Event,
+        rules: WatchRules | None = None,
+        poll: float | None = None,
+    ) -> None:
+        """Keep the library as the folders are, until `stop` is set; `tell` is called with each thing that is done.
+
+        Files are looked at every `poll` seconds; where that is None, when the system reports a change, if the extra
+        `watch` is installed, and every two seconds if not.
+        """
+        from wherefrom.ingest.waking import waker
+        from wherefrom.ingest.watch import Watch, WatchRules
+
+        paths = [Path(folder).expanduser().absolute() for folder in folders]
+        watch = Watch(self._folder(create=True), paths, self._settings.ingest, rules or WatchRules(), tell)
+        with waker(paths, stop, poll) as waiting:
+            watch.run(waiting, stop)
+
+    def catch_up(
+        self, folders: Iterable[str | Path], tell: Callable[[WatchEvent], None], rules: WatchRules | None = None
+    ) -> bool:
+        """What `watch` does first, once; whether that could be done, which it cannot while another process writes."""
+        from wherefrom.ingest.watch import Watch, WatchRules
+
+        paths = [Path(folder).expanduser().absolute() for folder in folders]
+        return Watch(self._folder(create=True), paths, self._settings.ingest, rules or WatchRules(), tell).catch_up()
+
     def ingest_sent(
         self,
         files: Mapping[str, Path],
@@ -157,6 +191,13 @@ class Library:
     def documents(self, after: str = "", limit: int | None = None, within: Filter | None = None) -> list[DocumentFacts]:
         """Every document without its text, by id; those behind the id `after`, at most `limit`, or only what fits."""
         return list(self._folder().store.documents(after, limit, within))
+
+    def gone(self, documents: Iterable[DocumentFacts]) -> list[DocumentFacts]:
+        """The same documents, marked where their file is no longer there: each file is looked for on the disk."""
+        from wherefrom.ingest.prune import is_gone
+
+        look = cache(is_gone)  # a file may hold a million documents
+        return [replace(facts, gone=look(facts.source)) for facts in documents]
 
     def counts(self) -> tuple[int, int]:
         """How many documents and passages there are."""

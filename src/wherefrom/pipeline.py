@@ -11,6 +11,7 @@ from pathlib import Path
 from wherefrom.stages import Judge, OnWords, Ranker, Reader, Reranker, Retriever, Sources, Writer
 from wherefrom.types import Answer, Hit, Question, Style, Trace
 
+Gone = Callable[[Sequence[str]], tuple[str, ...]]  # of documents' ids, those whose file is no longer there
 OutOfReach = Callable[[str], str]  # from a question's text to a reason, empty for most
 
 
@@ -28,6 +29,7 @@ class Pipeline:
     weights: tuple[Path, ...] = ()  # folders of the networks that the stages run
     sources: Sources | None = None  # weighs versions of one text against each other; None: documents stand alone
     out_of_reach: OutOfReach | None = None  # why a question cannot be answered; None: all are tried
+    gone: Gone | None = None  # None: documents are no files
 
     def search_many(self, questions: Sequence[Question]) -> list[Trace]:
         """Find and rank passages; no answers."""
@@ -133,7 +135,10 @@ class Pipeline:
                 style,
                 None if on_words is None else lambda number, words: on_words(places[number], words),
             )
-        answers = {place: self._compared(answer, traces[place]) for place, answer in zip(places, written, strict=True)}
+        answers = {
+            place: self._sourced(self._compared(answer, traces[place]))
+            for place, answer in zip(places, written, strict=True)
+        }
         return [
             replace(
                 trace,
@@ -148,6 +153,12 @@ class Pipeline:
         if self.sources is None or answer.text is None or answer.rests_on or answer.style == "passage":
             return answer
         return replace(answer, disagrees=self.sources.disagreements(trace.hits, trace.candidates))
+
+    def _sourced(self, answer: Answer) -> Answer:
+        """The answer, with which of its sources are no longer there to be looked at."""
+        if self.gone is None or not answer.evidence:
+            return answer
+        return replace(answer, gone=self.gone(list(dict.fromkeys(each.document_id for each in answer.evidence))))
 
     def _reason(self, trace: Trace) -> str:
         return self.out_of_reach(trace.question.text) if self.out_of_reach else ""

@@ -141,6 +141,7 @@ class Answer:
     a bare "Yes" or "No", which stands in no passage, was decided by. `reason` says why there is no answer whatever the
     library holds: the question is in a language that is not read. `disagrees` is what other sources say instead. `how`
     says whether a network wrote the text or it is quoted from the evidence; None where it declines, and of a Yes or No.
+    `gone` are the documents of the evidence whose file is no longer there.
     """
 
     text: str | None
@@ -152,6 +153,7 @@ class Answer:
     reason: str = ""
     disagrees: tuple[Disagreement, ...] = ()
     how: How | None = None
+    gone: tuple[str, ...] = ()
 
     @property
     def declined(self) -> bool:

@@ -48,6 +48,7 @@ class TestAskForTheTraceAlone:
             "how": None,
             "reason": "",
             "disagrees": [],
+            "gone": [],
         }
 
     def test_a_question_in_another_language_is_out_of_reach(self, client: TestClient) -> None:

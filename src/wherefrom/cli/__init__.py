@@ -19,6 +19,7 @@ COMMANDS = (
     "list",
     "show",
     "remove",
+    "watch",
     "check",
     "rescue",
     "index",

@@ -143,6 +143,8 @@ def _print_answer(trace: Trace, typed: str) -> None:
         start, end = copied[0][0], copied[-1][1]
         click.echo()
         place = f"from {_named(passage)}, characters {passage.start + start} to {passage.start + end}"
+        if passage.document_id in answer.gone:
+            place += ", whose file is gone"
         if answer.text.split() == passage.text.split():  # it stands above, whole
             click.echo(place)
         else:

@@ -18,18 +18,18 @@ from wherefrom.types import Filter
 def command(
     within: Filter | None, as_json: bool, library: str | None, toml: Path | None, overrides: tuple[str, ...]
 ) -> None:
-    """List the documents: id, title, passages, characters and source file.
+    """List the documents: id, title, passages, characters and source file, and whether that is gone.
 
     Piped, each is one tab-separated line; with --json, an array of documents.
     """
     with opened(library, toml, overrides) as opened_library:
-        documents = opened_library.documents(within=within)
+        documents = opened_library.gone(opened_library.documents(within=within))
     if as_json:
         print_json(documents)
         return
     table(
         ("id", "title", "passages", "characters", "source"),
-        [(d.id, d.title, str(d.passages), str(d.characters), d.source) for d in documents],
+        [(d.id, d.title, str(d.passages), str(d.characters), d.source + " (gone)" * d.gone) for d in documents],
         right=("passages", "characters"),
     )
     if for_people():

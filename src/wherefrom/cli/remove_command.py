@@ -2,33 +2,101 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from wherefrom.cli.options import complete_document, json_option, library_options, opened
+from wherefrom.cli.options import complete_document, filter_options, json_option, library_options, opened
 from wherefrom.cli.output import print_json
 from wherefrom.errors import NotFound
+from wherefrom.types import Filter
+
+if TYPE_CHECKING:
+    from wherefrom.library import Library
+    from wherefrom.store.sqlite import DocumentFacts
+
+_SHOWN = 20  # documents of a preview; --json names them all
+_PATTERN = re.compile(r"[*?]")
 
 
 @click.command("remove")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_document)
+@click.argument("ids", nargs=-1, metavar="[ID_OR_PATTERN]...", shell_complete=complete_document)
+@filter_options
+@click.option("--gone", is_flag=True, help="Only documents whose file is no longer there.")
+@click.option("--yes", "-y", is_flag=True, help="Remove what a pattern or a filter stands for, without asking.")
 @json_option
 @library_options
 def command(
-    ids: tuple[str, ...], as_json: bool, library: str | None, toml: Path | None, overrides: tuple[str, ...]
+    ids: tuple[str, ...],
+    within: Filter | None,
+    gone: bool,
+    yes: bool,
+    as_json: bool,
+    library: str | None,
+    toml: Path | None,
+    overrides: tuple[str, ...],
 ) -> None:
-    """Take documents out, everywhere; the files they were read from are not touched."""
+    """Take documents out, everywhere; the files they were read from are not touched.
+
+    An id goes at once. What fits a pattern (* is anything within a folder, ** also across folders, ? one character), a
+    filter, or both, is shown first and goes after a yes: yours, or --yes, which is needed where nobody can be asked.
+    """
+    if not (ids or within or gone):
+        raise click.UsageError("name what is to go: ids, patterns such as 'reports/*.pdf', --in FOLDER, --gone ...")
+    chosen = bool(within or gone or any(_PATTERN.search(id) for id in ids))
     with opened(library, toml, overrides) as opened_library:
-        removed = opened_library.remove(ids)
+        going = _chosen(opened_library, ids, within, gone) if chosen else []
+        if chosen and not (yes or _agreed(going, as_json)):
+            sys.exit(1)
+        removed = opened_library.remove([facts.id for facts in going] if chosen else ids)
     if as_json:
         print_json({"removed": removed})
     else:
         for id in removed:
             click.echo(f"removed {id}")
-    missing = [id for id in dict.fromkeys(ids) if id not in removed]
+    missing = [id for id in dict.fromkeys(ids) if id not in removed] if not chosen else []
     if missing:
         raise NotFound(
             f"there is no document {', '.join(repr(id) for id in missing)} in the library; "
             "`wherefrom list` shows what there is"
         )
+
+
+def _chosen(library: Library, patterns: Sequence[str], within: Filter | None, gone: bool) -> list[DocumentFacts]:
+    """The documents that fit the filter and any of the patterns, if there are some; NotFound where none does."""
+    documents = library.documents(within=within)
+    if patterns:
+        matches = [_regular(pattern) for pattern in patterns]
+        documents = [facts for facts in documents if any(match.fullmatch(facts.id) for match in matches)]
+    if gone:
+        documents = [facts for facts in library.gone(documents) if facts.gone]
+    if not documents:
+        raise NotFound("no document of the library is like that; `wherefrom list` shows what there is")
+    return documents
+
+
+def _regular(pattern: str) -> re.Pattern[str]:
+    """A pattern as a regular expression; brackets mean themselves, since file names have them."""
+    signs = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.split(r"(\*\*|\*|\?)", pattern)
+    return re.compile("".join(signs.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)
+
+
+def _agreed(going: Sequence[DocumentFacts], as_json: bool) -> bool:
+    """Show what would go, and ask; where nobody can answer, the answer is no."""
+    if as_json:
+        print_json({"removed": [], "would_remove": [facts.id for facts in going]})
+        return False
+    for facts in going[:_SHOWN]:
+        click.echo(f"  {facts.id}" + f"  ({facts.source}{', gone' * facts.gone})" * bool(facts.source))
+    if len(going) > _SHOWN:
+        click.echo(f"  ... and {len(going) - _SHOWN:,} more")
+    what = "this document" if len(going) == 1 else f"these {len(going):,} documents"
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        return click.confirm(f"Remove {what}?")
+    click.echo(f"Nothing was removed; add --yes to remove {what}.", err=True)
+    return False

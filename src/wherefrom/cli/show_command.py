@@ -21,6 +21,8 @@ def command(
     id: str, passages: bool, as_json: bool, library: str | None, toml: Path | None, overrides: tuple[str, ...]
 ) -> None:
     """Show a document by its id, or a passage as DOCUMENT#NUMBER, such as guide.md#0."""
+    from wherefrom.ingest.prune import is_gone
+
     with opened(library, toml, overrides) as opened_library:
         try:
             shown: Document | Passage = opened_library.document(id)
@@ -28,6 +30,7 @@ def command(
             if "#" not in id:
                 raise
             shown = opened_library.passage(id)
+        gone = isinstance(shown, Document) and is_gone(shown.source)
         cut = opened_library.passages_of(id) if passages else []
     if as_json:
         print_json(cut if passages else shown)
@@ -37,7 +40,8 @@ def command(
             click.echo()
     elif isinstance(shown, Document):
         click.echo(strong(shown.title))
-        click.echo(faint(f"{shown.id}, from {shown.source or 'no file'}, {len(shown.text):,} characters"))
+        source = f"{shown.source or 'no file'}{', which is gone' * gone}"
+        click.echo(faint(f"{shown.id}, from {source}, {len(shown.text):,} characters"))
         click.echo()
         click.echo(shown.text)
     else:

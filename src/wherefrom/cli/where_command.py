@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -20,19 +21,19 @@ def command(as_json: bool, library: str | None, toml: Path | None, overrides: tu
     because = _because(library)
     with opened(library, toml, overrides) as opened_library:
         path = opened_library.path.absolute()
-        try:
-            documents, passages = opened_library.counts()
-        except LibraryMissing:
-            documents = passages = None
-    size = sum(_size(file) for file in path.rglob("*")) if documents is not None else 0
+        counts: tuple[int, int] | None = None
+        with suppress(LibraryMissing):
+            counts = opened_library.counts()
+    size = sum(_size(file) for file in path.rglob("*")) if counts else 0
     if as_json:
+        documents, passages = counts or (None, None)
         print_json({"path": str(path), "because": because, "documents": documents, "passages": passages, "bytes": size})
         return
     click.echo(str(path))
-    if documents is None:
+    if counts is None:
         state = "there is no library yet; `wherefrom ingest FOLDER` makes it"
     else:
-        state = f"{documents:,} documents in {passages:,} passages, {size / 1e6:,.1f} MB"
+        state = f"{counts[0]:,} documents in {counts[1]:,} passages, {size / 1e6:,.1f} MB"
     click.echo(f"{because}; {state}", err=True)
 
 

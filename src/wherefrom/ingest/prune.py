@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from wherefrom.errors import PruneRefused
+from wherefrom.ingest.walk import SENT
 from wherefrom.store.sqlite import DocumentFacts, SQLiteStore
 
 _MOST = 0.5  # of what is known of a path; a disk that is not mounted loses all, a person who tidies up rarely half
@@ -22,16 +23,16 @@ class Pruning:
         """An error where a path is not there, or most of the files that are known of it."""
         for path, documents in self._known.items():
             sources = {document.source for document in documents}
-            lost = {source for source in sources if not _there(source)}
+            lost = {source for source in sources if is_gone(source)}
             if len(lost) > _MOST * len(sources):
-                what = "is not there" if not _there(str(path)) else f"has lost {len(lost):,} of {len(sources):,} files"
+                what = "is not there" if is_gone(str(path)) else f"has lost {len(lost):,} of {len(sources):,} files"
                 self._refuse(path, what, [document for document in documents if document.source in lost], documents)
 
     def gone(self, no_longer: Callable[[DocumentFacts], bool]) -> list[str]:
         """The ids of documents whose file has gone, or of which `no_longer` says that their file is without them."""
         ids: dict[str, None] = {}
         for path, documents in self._known.items():
-            leaving = [each for each in documents if not _there(each.source) or no_longer(each)]
+            leaving = [each for each in documents if is_gone(each.source) or no_longer(each)]
             if len(leaving) > _MOST * len(documents):
                 self._refuse(path, "is without most of its documents", leaving, documents)
             ids |= dict.fromkeys(document.id for document in leaving)
@@ -59,12 +60,14 @@ def _below(store: SQLiteStore, root: Path) -> list[DocumentFacts]:
     return documents
 
 
-def _there(source: str) -> bool:
-    """Whether there is a file; where that cannot be seen, as in a folder without permission, there may be one."""
+def is_gone(source: str) -> bool:
+    """Whether a document's file is there no more; what never was one, or cannot be seen, is not gone."""
+    if not source or source.startswith(SENT):
+        return False
     try:
         Path(source).stat()
     except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
         return True
-    return True
+    except OSError:  # a folder without permission: there may be one
+        return False
+    return False

@@ -102,6 +102,18 @@ def ingest_sent(
     )
 
 
+def ingest_changes(
+    folder: LibraryFolder,
+    files: Sequence[InputFile],
+    leaving: Sequence[str],
+    settings: IngestSettings,
+    report: Callable[[IngestProgress], None] = lambda _: None,
+) -> IngestReport:
+    """Read files that are new or have changed; remove the documents `leaving`, and those that a file is now without."""
+    run = _Run(folder, settings, report, lambda _: None)
+    return _ingested(run, lambda: files, lambda run: [*leaving, *run.left_over()])
+
+
 def _ingested(
     run: _Run, list_files: Callable[[], Sequence[InputFile]], gone: Callable[[_Run], Sequence[str]]
 ) -> IngestReport:
@@ -186,7 +198,7 @@ class _Run:
             self.tally.ignored.append(str(file.path))
             return
         source = file.source
-        digest = _file_hash(file.path)
+        digest = file_hash(file.path)
         # What has been sent replaces what has its name, even if the very same was sent before that.
         if not file.sent and self.folder.store.file_hash(source) == digest and not self._damaged(source):
             self.tally.unchanged += 1
@@ -285,7 +297,8 @@ class _Run:
         self._batch_begun = time.monotonic()
 
 
-def _file_hash(path: Path) -> bytes:
+def file_hash(path: Path) -> bytes:
+    """By which a file that has not changed is known."""
     try:
         with path.open("rb") as handle:
             return hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).digest()

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+SENT = "sent:"  # begins the source of what came over a network
+
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
@@ -19,7 +21,7 @@ class InputFile:
 
     @property
     def source(self) -> str:
-        return f"sent:{self.name}" if self.sent else str(self.path.absolute())
+        return f"{SENT}{self.name}" if self.sent else str(self.path.absolute())
 
 
 def walk(paths: Sequence[Path]) -> Iterator[InputFile]:

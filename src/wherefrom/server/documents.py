@@ -62,7 +62,7 @@ async def list_documents(
 ) -> shapes.DocumentList:
     state: ServerState = request.app.state.server
     facts_from_here, (documents, passages) = await state.off_loop(
-        lambda: (state.library.documents(after, limit + 1), state.library.counts())
+        lambda: (state.library.gone(state.library.documents(after, limit + 1)), state.library.counts())
     )
     page = [replace(facts, source=_file_name(facts.source)) for facts in facts_from_here[:limit]]
     return shapes.DocumentList(

@@ -133,7 +133,8 @@ class FeedbackKept(BaseModel):
 class DocumentList(BaseModel):
     """Documents by id; `next` is the `after` of the next page, null on the last.
 
-    The `source` of a document is the name of the file it was read from, without its folder.
+    The `source` of a document is the name of the file it was read from, without its folder; `gone` says that it is no
+    longer there.
     """
 
     documents: list[DocumentFacts]

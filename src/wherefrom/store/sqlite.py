@@ -38,6 +38,7 @@ class DocumentFacts:
     source: str
     passages: int
     characters: int
+    gone: bool = False  # its file is no longer there; True only where that was looked at
 
 
 @dataclass(frozen=True, slots=True)
