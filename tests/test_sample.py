@@ -101,7 +101,7 @@ def test_pdf_and_docx_say_what_their_sources_say(library: Library) -> None:
     sources = list((SAMPLE / "sources").rglob("*.md"))
     assert len(sources) == 14
     for source in sources:
-        written = set(re.findall(r"\w+", markdown.read(source.read_bytes(), source.name)[1]))
+        written = set(re.findall(r"\w+", markdown.read(source.read_bytes(), source.name).text))
         id = source.relative_to(SAMPLE / "sources").as_posix().removesuffix(".md")
         shown = set(re.findall(r"\w+", library.document(id).text))
         assert len(written - shown) <= 0.02 * len(written), f"{id} lacks {sorted(written - shown)}"

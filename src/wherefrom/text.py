@@ -84,6 +84,39 @@ def clean(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", _LONG_RUN.sub(_joined_run, text))
 
 
+def clean_at(text: str, starts: Sequence[int]) -> tuple[str, list[int]]:
+    """The text as `clean` makes it, and where these characters of it, in rising order, are then.
+
+    What is cleaned together with the character before it (an accent, the line feed of a line end) belongs to the piece
+    before; that of the place then begins with the next character.
+    """
+    pieces: list[str] = []
+    moved: list[int] = []
+    before = length = 0
+    for start in starts:
+        border = _border(text, max(start, before))
+        pieces.append(clean(text[before:border]))
+        length += len(pieces[-1])
+        moved.append(length)
+        before = border
+    pieces.append(clean(text[before:]))
+    return "".join(pieces), moved
+
+
+def _border(text: str, start: int) -> int:
+    """The first character from `start` on that is cleaned alone, whatever stands before it."""
+    while 0 < start < len(text) and (text[start - 1 : start + 1] == "\r\n" or _joins(text[start])):
+        start += 1
+    return start
+
+
+def _joins(character: str) -> bool:
+    """Whether it, or what follows once it is gone, may be composed with what stands before: marks, Korean vowels."""
+    if _UNPRINTABLE.match(character):
+        return character not in "\x0b\x0c"
+    return not character.isascii() and (unicodedata.category(character)[0] == "M" or "\u1160" <= character <= "\u11ff")
+
+
 # Signs that are no letters: a letter may bear many marks, but to bring them into their order takes the square of their
 # number. As Unicode's stream-safe format has it (UAX 15), an invisible joiner parts a run of more than thirty.
 _LONG_RUN = re.compile(r"[^\w\s\x00-\x7f]{31,}")

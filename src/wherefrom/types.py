@@ -6,6 +6,7 @@ at every border: tokens belong to one model, characters to everyone.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -22,6 +23,15 @@ LOSING_STAGES: tuple[LosingStage, ...] = get_args(LosingStage)
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where in its file a text stands, from the character `start` to the next place: "page 12", "Install › Windows"."""
+
+    start: int
+    label: str
+    number: int | None = None  # of the page or slide, for opening the file there
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One text of the library; `text` is exactly what every offset refers to."""
 
@@ -30,11 +40,15 @@ class Document:
     title: str = ""
     source: str = ""  # the file it was read from
     date: str = ""  # of this version, as 2024-05-31 or with a time behind it; "" where none is known
+    places: tuple[Place, ...] = ()  # in rising order; none where the file has no parts that people know
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document: `document.text[start:end] == passage.text`."""
+    """A piece of a document: `document.text[start:end] == passage.text`.
+
+    `places` are those that it touches, with starts in its own text; the first is where it begins.
+    """
 
     id: str
     document_id: str
@@ -43,6 +57,19 @@ class Passage:
     end: int
     title: str = ""  # of its document
     section: str = ""  # the heading that it stands under, where that says more than the title
+    places: tuple[Place, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where in its file it begins; empty where that is not known."""
+        return self.place_of(0)
+
+    def place_of(self, start: int, end: int | None = None) -> str:
+        """Where in its file the character `start` stands; with `end`, also where the characters up to it end."""
+        first = _place_at(self.places, start)
+        last = first if end is None or end <= start else _place_at(self.places, end - 1)
+        labels = [place.label for place in dict.fromkeys((first, last)) if place is not None]
+        return " to ".join(labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +244,12 @@ class Trace:
     summary: Summary | None = None
     timings: Mapping[str, float] = field(default_factory=dict)  # seconds, by stage name
     why: Reasons | None = None  # where it was wanted
+
+
+def _place_at(places: tuple[Place, ...], character: int) -> Place | None:
+    """The last place that begins no later than the character."""
+    at = bisect_right(places, character, key=lambda place: place.start)
+    return places[at - 1] if at else None
 
 
 def joined(words: tuple[Word, ...]) -> str:

@@ -16,6 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from wherefrom import Library
+from wherefrom.types import Document, Place
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -70,6 +73,19 @@ class TestAsk:
         assert "from The boiler (boiler.md), characters 39 to 44:" in lines
         assert "The boiler was serviced by «Marta» in May." in done.stdout
         assert "\x1b" not in done.stdout
+
+    def test_the_place_in_the_file_is_that_of_the_answer(self, run: Run, tmp_path: Path) -> None:
+        text = "The boiler hums. The boiler was serviced by Marta in May. The boiler is red."
+        places = (Place(0, "page 11", 11), Place(text.index("serviced"), "page 12", 12))
+        with Library(tmp_path / "library") as library:
+            library.put([Document("manual.pdf", text, "Manual", places=places)])
+        asked = run("ask", "Who serviced the boiler?").stdout.splitlines()
+        assert "from Manual (manual.pdf, page 12), characters 44 to 49:" in asked
+        (line,) = run("search", "boiler").stdout.splitlines()
+        assert line.split("\t")[-1] == "page 11"
+        assert "manual.pdf#0, page 11 to page 12, characters 0 to 76" in run("show", "manual.pdf#0").stdout
+        trace = json.loads(run("ask", "--json", "Who serviced the boiler?").stdout)
+        assert trace["hits"][0]["passage"]["places"][1] == {"start": 32, "label": "page 12", "number": 12}
 
     def test_a_yes_or_no_shows_what_it_rests_on(self, filled: Run) -> None:
         done = filled("ask", "--min-chance", "0", "Do roses grow behind the shed?")
@@ -174,9 +190,10 @@ class TestAsk:
 class TestSearch:
     def test_lines_are_plain_and_tab_separated(self, filled: Run) -> None:
         (line,) = filled("search", "roses").stdout.splitlines()
-        score, passage, title, text = line.split("\t")
+        score, passage, title, text, place = line.split("\t")
         assert 0 < float(score) < 1  # the chance that the passage answers
         assert (passage, title) == ("garden.txt#0", "The garden")
+        assert place == ""
         assert text.startswith("The garden Roses grow")
 
     def test_k_limits_the_hits(self, filled: Run) -> None:

@@ -38,7 +38,8 @@ def test_blocks_come_in_their_order() -> None:
     for cell, text in zip(table._cells, ["Year", "Event", "1932", "opened\nat last"], strict=True):
         cell.text = text
     document.add_paragraph("Last words.")
-    assert read(saved(document), "x.docx") == (
+    record = read(saved(document), "x.docx")
+    assert (record.title, record.text) == (
         "Bridges",
         "Bridges\n\nFirst words.\n\n- one\n- two\n\nYear | Event\n1932 | opened at last\n\nLast words.",
     )
@@ -51,7 +52,7 @@ def test_a_table_inside_a_cell_is_part_of_the_cell() -> None:
     inner = table.cell(0, 1).add_table(rows=1, cols=2)
     inner.cell(0, 0).text = "in"
     inner.cell(0, 1).text = "side"
-    assert read(saved(document), "x.docx")[1] == "outer | in | side"
+    assert read(saved(document), "x.docx").text == "outer | in | side"
 
 
 def test_links_inserted_text_and_content_controls_are_kept_and_deleted_text_is_not() -> None:
@@ -66,7 +67,7 @@ def test_links_inserted_text_and_content_controls_are_kept_and_deleted_text_is_n
         "<w:r><w:tab/><w:t>end</w:t><w:br/><w:t>line</w:t></w:r></w:p>",
     )
     append(document, f"<w:sdt {SPACE}><w:sdtContent><w:p><w:r><w:t>controlled</w:t></w:r></w:p></w:sdtContent></w:sdt>")
-    assert read(saved(document), "x.docx")[1] == "See the page and more\tend\nline\n\ncontrolled"
+    assert read(saved(document), "x.docx").text == "See the page and more\tend\nline\n\ncontrolled"
 
 
 @pytest.mark.parametrize(
@@ -83,17 +84,17 @@ def test_the_documents_own_title_is_used_if_it_is_sensible(own: str, title: str)
     document.core_properties.title = own
     document.add_paragraph("words")
     document.add_heading("The Heading", 1)
-    assert read(saved(document), "x.docx")[0] == title
+    assert read(saved(document), "x.docx").title == title
 
 
 def test_a_title_paragraph_comes_before_a_heading_and_the_file_name_last() -> None:
     document = docx.Document()
     document.add_heading("A Heading", 1)
     document.add_heading("The Title", 0)
-    assert read(saved(document), "x.docx")[0] == "The Title"
+    assert read(saved(document), "x.docx").title == "The Title"
     plain = docx.Document()
     plain.add_paragraph("words")
-    assert read(saved(plain), "my_letter.docx")[0] == "my letter"
+    assert read(saved(plain), "my_letter.docx").title == "my letter"
 
 
 def test_a_locked_or_old_document_says_so() -> None:
@@ -122,7 +123,7 @@ def test_entities_are_not_expanded(tmp_path) -> None:
         )
         with pytest.warns(UserWarning, match="Duplicate name"):
             target.writestr("word/document.xml", xml)
-    assert "treasure" not in read(changed.getvalue(), "x.docx")[1]
+    assert "treasure" not in read(changed.getvalue(), "x.docx").text
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ def test_tables_nested_beyond_all_measure_are_read_or_refused() -> None:
     depth = 60  # deeper trees are refused by the parser already
     xml = "<w:tbl><w:tr><w:tc>" * depth + "<w:p><w:r><w:t>deep</w:t></w:r></w:p>" + "</w:tc></w:tr></w:tbl>" * depth
     append(document, xml.replace("<w:tbl>", f"<w:tbl {SPACE}>", 1))
-    assert read(saved(document), "x.docx")[1] == "deep"
+    assert read(saved(document), "x.docx").text == "deep"
 
 
 def test_rows_of_a_table_have_the_headings_that_its_author_marked() -> None:
@@ -170,4 +171,4 @@ def test_rows_of_a_table_have_the_headings_that_its_author_marked() -> None:
     for place, text in enumerate(["Part", "Price", "Screw", "4 cents"]):
         table.cell(place // 2, place % 2).text = text
     table.rows[0]._tr.get_or_add_trPr().append(parse_xml(f"<w:tblHeader {SPACE}/>"))
-    assert read(saved(document), "x.docx", 10_000_000)[1].endswith("Part | Price\nScrew | Price: 4 cents")
+    assert read(saved(document), "x.docx", 10_000_000).text.endswith("Part | Price\nScrew | Price: 4 cents")

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
 from wherefrom.ingest.formats import SUFFIXES, IngestFailure, Record, in_folder, kind_of, read
+from wherefrom.types import Place
 
 HTML = b"<!DOCTYPE html><html><head><title>Page</title></head><body><p>Words here.</p></body></html>"
 WIKIPEDIA = b'<doc id="12" url="u" title="Anarchism">\nAnarchism\n\nWords.\n</doc>\n'
@@ -133,7 +134,7 @@ def test_a_missing_file_is_judged_by_its_name(tmp_path: Path) -> None:
         ("old_bridge.txt", b"Words.", Record(None, "old bridge", "Words.")),
         ("a.md", b"# Bridge\n\nWords.", Record(None, "Bridge", "Bridge\n\nWords.")),
         ("a.html", HTML, Record(None, "Page", "Words here.")),
-        ("a.pdf", pdf_file(), Record(None, "a", "Words on paper")),
+        ("a.pdf", pdf_file(), Record(None, "a", "Words on paper", places=(Place(0, "page 1", 1),))),
         ("a.docx", docx_file(), Record(None, "a", "Words in Word")),
         ("a.jsonl", JSONL, Record("1", "T", "Words.", "line 1")),
         ("wiki_00", WIKIPEDIA, Record("12", "Anarchism", "Words.", "line 1", "u")),

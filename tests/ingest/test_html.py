@@ -26,12 +26,13 @@ def page(body: str, head: str = "<title>The Old Bridge</title>") -> bytes:
 
 
 def text_of(body: str) -> str:
-    return html.read(page(body), "x.html")[1]
+    return html.read(page(body), "x.html").text
 
 
 @pytest.mark.parametrize("content", ["<p>It was built in 1932.</p>", PARAGRAPHS])
 def test_menus_scripts_notices_and_footers_are_left_out(content: str) -> None:
-    title, text = html.read(page(FURNITURE + f"<main><h1>Bridge</h1>{content}</main>" + FOOTER), "x.html")
+    record = html.read(page(FURNITURE + f"<main><h1>Bridge</h1>{content}</main>" + FOOTER), "x.html")
+    title, text = record.title, record.text
     assert title == "The Old Bridge"
     for furniture in ("Home", "Shop", "cookies", "Accept", "Products", "Copyright", "track"):
         assert furniture not in text
@@ -101,7 +102,7 @@ def test_a_recipe_for_cookies_is_no_cookie_notice() -> None:
     ],
 )
 def test_where_the_title_comes_from(head: str, body: str, title: str) -> None:
-    assert html.read(page(body, head), "my_page.html")[0] == title
+    assert html.read(page(body, head), "my_page.html").title == title
 
 
 @pytest.mark.parametrize(
@@ -122,12 +123,12 @@ def test_where_the_title_comes_from(head: str, body: str, title: str) -> None:
 def test_the_encoding_is_the_declared_one_or_guessed(encoding: str, declared: str) -> None:
     text = "Москва - столица России и большой город, через который течёт река."
     data = page(f"<p>{text}</p>", declared).decode().encode(encoding)
-    assert html.read(data, "x.html")[1] == text
+    assert html.read(data, "x.html").text == text
 
 
 def test_an_xml_declaration_gives_the_encoding() -> None:
     data = '<?xml version="1.0" encoding="iso-8859-1"?><html><body><p>Grüße aus Köln</p></body></html>'
-    assert html.read(data.encode("latin_1"), "x.xhtml")[1] == "Grüße aus Köln"
+    assert html.read(data.encode("latin_1"), "x.xhtml").text == "Grüße aus Köln"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,7 @@ def test_an_xml_declaration_gives_the_encoding() -> None:
     ],
 )
 def test_fragments_and_broken_markup(markup: str, text: str) -> None:
-    assert " ".join(html.read(markup.encode(), "x.html")[1].split()) == " ".join(text.split())
+    assert " ".join(html.read(markup.encode(), "x.html").text.split()) == " ".join(text.split())
 
 
 @pytest.mark.parametrize("tag", ["div", "b", "font"])
@@ -173,19 +174,20 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
         '<link rel="stylesheet" href="http://example.org/a.css"></head>'
         f'<body><iframe src="http://example.org"></iframe>{PARAGRAPHS}<p>&x;</p></body></html>'
     )
-    assert "treasure" not in html.read(markup.encode(), "x.html")[1]
+    assert "treasure" not in html.read(markup.encode(), "x.html").text
 
 
 def test_what_stands_beside_a_marked_main_part_is_left_out() -> None:
     page = """<html><head><title>Tides | Sea Almanac</title></head><body><h4>Sea Almanac</h4>
     <main><h1>Tides</h1><p>The moon pulls the sea twice a day.</p></main>
     <div class="widget"><h4>Most read</h4><p>Sturdy notebooks, half price.</p></div></body></html>"""
-    assert html.read(page.encode(), "tides.html") == ("Tides", "Tides\n\nThe moon pulls the sea twice a day.")
+    record = html.read(page.encode(), "tides.html")
+    assert (record.title, record.text) == ("Tides", "Tides\n\nThe moon pulls the sea twice a day.")
 
 
 def test_an_empty_shell_marked_as_main_is_not_believed() -> None:
     page = "<main></main><p>All the text of this page stands outside of what is marked.</p>"
-    assert html.read(page.encode(), "a.html")[1] == "All the text of this page stands outside of what is marked."
+    assert html.read(page.encode(), "a.html").text == "All the text of this page stands outside of what is marked."
 
 
 def test_a_row_has_the_headings_of_its_columns() -> None:

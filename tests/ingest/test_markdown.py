@@ -8,11 +8,11 @@ from wherefrom.ingest import markdown
 
 
 def text_of(source: str) -> str:
-    return markdown.read(source.encode(), "some_notes.md")[1]
+    return markdown.read(source.encode(), "some_notes.md").text
 
 
 def title_of(source: str) -> str:
-    return markdown.read(source.encode(), "some_notes.md")[0]
+    return markdown.read(source.encode(), "some_notes.md").title
 
 
 @pytest.mark.parametrize(

@@ -54,13 +54,15 @@ def encrypted(data: bytes, password: str, algorithm: str, owner: str | None = No
 
 
 def test_wrapped_lines_become_paragraphs_again() -> None:
-    text = pdf.read(pdf_of([["The Old Bridge", *wrapped(PROSE), *wrapped(PROSE), "Next", *wrapped(PROSE)]]), "x.pdf")[1]
+    text = pdf.read(
+        pdf_of([["The Old Bridge", *wrapped(PROSE), *wrapped(PROSE), "Next", *wrapped(PROSE)]]), "x.pdf"
+    ).text
     assert text.split("\n\n") == ["The Old Bridge", PROSE, PROSE, "Next", PROSE]
 
 
 def test_a_paragraph_goes_on_over_the_end_of_a_page() -> None:
     first = ["This paragraph begins at the bottom of a page and it", "goes on, without an end, to the"]
-    assert pdf.read(pdf_of([first, ["very top of the next page.", "End"]]), "x.pdf")[1].startswith(
+    assert pdf.read(pdf_of([first, ["very top of the next page.", "End"]]), "x.pdf").text.startswith(
         "This paragraph begins at the bottom of a page and it goes on, without an end, to the very top of the next"
     )
 
@@ -72,7 +74,7 @@ def test_words_broken_at_the_end_of_a_line_are_mended() -> None:
         "known one, for the Anglo-",
         "American company.",
     ]
-    assert pdf.read(pdf_of([lines]), "x.pdf")[1] == (
+    assert pdf.read(pdf_of([lines]), "x.pdf").text == (
         "It was a very long and difficult undertaking for the well-known engineers, and a well-known one, "
         "for the Anglo-American company."
     )
@@ -80,7 +82,7 @@ def test_words_broken_at_the_end_of_a_line_are_mended() -> None:
 
 def test_items_of_a_list_stay_on_their_own_lines() -> None:
     lines = ["We brought the following things along on our long trip:", "- a rope", "- a lamp", "1. first", "2. second"]
-    assert pdf.read(pdf_of([lines]), "x.pdf")[1].endswith("\n\n- a rope\n- a lamp\n1. first\n2. second")
+    assert pdf.read(pdf_of([lines]), "x.pdf").text.endswith("\n\n- a rope\n- a lamp\n1. first\n2. second")
 
 
 def test_a_numbered_heading_does_not_run_into_the_text_above_it() -> None:
@@ -91,11 +93,11 @@ def test_a_numbered_heading_does_not_run_into_the_text_above_it() -> None:
         "2.1 Tools",
         "x",
     ]
-    assert "tracks.\n\n2.1 Tools" in pdf.read(pdf_of([lines]), "x.pdf")[1]
+    assert "tracks.\n\n2.1 Tools" in pdf.read(pdf_of([lines]), "x.pdf").text
 
 
 def test_the_dots_of_a_table_of_contents_are_shortened() -> None:
-    assert pdf.read(pdf_of([["Contents", "1 Bridges" + " ." * 40 + " 7"]]), "x.pdf")[1] == "Contents\n\n1 Bridges … 7"
+    assert pdf.read(pdf_of([["Contents", "1 Bridges" + " ." * 40 + " 7"]]), "x.pdf").text == "Contents\n\n1 Bridges … 7"
 
 
 def test_headers_footers_and_page_numbers_of_most_pages_are_left_out() -> None:
@@ -109,7 +111,7 @@ def test_headers_footers_and_page_numbers_of_most_pages_are_left_out() -> None:
         ]
         for n, word in enumerate(["water", "fire", "earth", "air"], start=1)
     ]
-    text = pdf.read(pdf_of(pages), "x.pdf")[1]
+    text = pdf.read(pdf_of(pages), "x.pdf").text
     assert "Annual Report" not in text
     assert "of 4" not in text
     assert [line for line in text.splitlines() if line.isdigit()] == []
@@ -118,15 +120,17 @@ def test_headers_footers_and_page_numbers_of_most_pages_are_left_out() -> None:
 
 
 def test_a_line_repeated_on_two_pages_only_is_kept() -> None:
-    assert pdf.read(pdf_of([["Same line here", "one two"], ["Same line here", "three"]]), "x.pdf")[1].count("Same") == 2
+    assert (
+        pdf.read(pdf_of([["Same line here", "one two"], ["Same line here", "three"]]), "x.pdf").text.count("Same") == 2
+    )
 
 
 def test_pages_that_all_say_the_same_are_not_emptied() -> None:
-    assert "Warning" in pdf.read(pdf_of([["Warning"], ["Warning"], ["Warning"]]), "x.pdf")[1]
+    assert "Warning" in pdf.read(pdf_of([["Warning"], ["Warning"], ["Warning"]]), "x.pdf").text
 
 
 def test_a_number_that_is_content_is_kept() -> None:
-    assert pdf.read(pdf_of([["The answer to everything is", "42"]]), "x.pdf")[1].endswith("42")
+    assert pdf.read(pdf_of([["The answer to everything is", "42"]]), "x.pdf").text.endswith("42")
 
 
 @pytest.mark.parametrize(
@@ -140,11 +144,11 @@ def test_a_number_that_is_content_is_kept() -> None:
     ],
 )
 def test_the_files_own_title_is_used_if_it_is_sensible(own: str, title: str) -> None:
-    assert pdf.read(pdf_of([["Heading of the Page", *wrapped(PROSE)]], own), "x.pdf")[0] == title
+    assert pdf.read(pdf_of([["Heading of the Page", *wrapped(PROSE)]], own), "x.pdf").title == title
 
 
 def test_without_a_heading_the_title_is_made_of_the_file_name() -> None:
-    assert pdf.read(pdf_of([wrapped("this begins in the middle of a sentence. " + PROSE)]), "old_bridge.pdf")[0] == (
+    assert pdf.read(pdf_of([wrapped("this begins in the middle of a sentence. " + PROSE)]), "old_bridge.pdf").title == (
         "old bridge"
     )
 
@@ -158,7 +162,7 @@ def test_a_password_is_asked_to_be_removed(algorithm: str) -> None:
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
 def test_a_file_that_only_forbids_printing_is_read(algorithm: str) -> None:
     data = encrypted(pdf_of([["open words"]]), "", algorithm, owner="owner")
-    assert pdf.read(data, "x.pdf")[1] == "open words"
+    assert pdf.read(data, "x.pdf").text == "open words"
 
 
 def test_pictures_without_text_ask_for_ocr() -> None:
@@ -183,7 +187,7 @@ def test_a_file_cut_off_anywhere_is_read_or_refused() -> None:
     data = pdf_of([wrapped(PROSE)] * 3)
     for size in range(0, len(data), len(data) // 40):
         with contextlib.suppress(IngestError):
-            assert pdf.read(data[:size], "x.pdf")[1]
+            assert pdf.read(data[:size], "x.pdf").text
 
 
 def test_a_damaged_page_is_named_and_the_others_are_read(tmp_path: Path) -> None:
@@ -218,29 +222,29 @@ WORDS = ["water", "fire", "earth", "air", "iron", "gold", "salt", "tin"]
 
 
 def test_running_heads_that_change_with_the_chapter_are_left_out() -> None:
-    text = pdf.read(pdf_of(manual(16)), "x.pdf")[1]
+    text = pdf.read(pdf_of(manual(16)), "x.pdf").text
     assert "Chapter 2" not in text
     assert "Sentence 7 of the manual says tin." in text
 
 
 def test_tables_of_contents_and_indexes_are_left_out() -> None:
-    text = pdf.read(pdf_of(manual(16)), "x.pdf")[1]
+    text = pdf.read(pdf_of(manual(16)), "x.pdf").text
     assert "Chapter about" not in text
     assert "Contents" not in text
     assert "gold, " not in text
 
 
 def test_a_file_that_is_only_a_table_of_contents_is_kept() -> None:
-    assert "Chapter about fire" in pdf.read(pdf_of(manual(0)[:1]), "x.pdf")[1]
+    assert "Chapter about fire" in pdf.read(pdf_of(manual(0)[:1]), "x.pdf").text
 
 
 def test_text_whose_words_run_together_is_complained_about() -> None:
     glued = ["".join(PROSE.split())[:60]] * 30
-    _, text, complaints = pdf.read(pdf_of([glued]), "x.pdf")
-    assert "Thebridgewasopened" in text
-    assert [place for place, _ in complaints] == ["text"]
-    assert "run together" in complaints[0][1]
+    record = pdf.read(pdf_of([glued]), "x.pdf")
+    assert "Thebridgewasopened" in record.text
+    assert [place for place, _ in record.complaints] == ["text"]
+    assert "run together" in record.complaints[0][1]
 
 
 def test_sound_text_is_not_complained_about() -> None:
-    assert pdf.read(pdf_of([wrapped(PROSE)] * 5), "x.pdf")[2] == []
+    assert pdf.read(pdf_of([wrapped(PROSE)] * 5), "x.pdf").complaints == ()

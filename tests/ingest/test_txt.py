@@ -6,11 +6,12 @@ import pytest
 
 from wherefrom.errors import IngestError
 from wherefrom.ingest import txt
+from wherefrom.ingest.outcome import Record
 
 
 def test_a_short_first_line_alone_is_the_title_and_stays_in_the_text() -> None:
     text = "The Old Bridge\n\nIt was built in 1932.\n"
-    assert txt.read(text.encode(), "x.txt") == ("The Old Bridge", text)
+    assert txt.read(text.encode(), "x.txt") == Record(None, "The Old Bridge", text)
 
 
 @pytest.mark.parametrize(
@@ -25,17 +26,16 @@ def test_a_short_first_line_alone_is_the_title_and_stays_in_the_text() -> None:
     ],
 )
 def test_otherwise_the_title_is_made_of_the_file_name(text: str) -> None:
-    assert txt.read(text.encode(), "old_bridge.txt") == ("old bridge", text)
+    assert txt.read(text.encode(), "old_bridge.txt") == Record(None, "old bridge", text)
 
 
 def test_leading_blank_lines_and_windows_line_ends_do_not_hide_the_title() -> None:
-    assert txt.read(b"\r\n\r\nOld Bridge\r\n\r\nText.\r\n", "x.txt")[0] == "Old Bridge"
+    assert txt.read(b"\r\n\r\nOld Bridge\r\n\r\nText.\r\n", "x.txt").title == "Old Bridge"
 
 
 def test_other_encodings_are_read() -> None:
-    assert txt.read("Über uns\n\nSchöne Grüße aus Köln.\n".encode("cp1252"), "x.txt") == (
-        "Über uns",
-        "Über uns\n\nSchöne Grüße aus Köln.\n",
+    assert txt.read("Über uns\n\nSchöne Grüße aus Köln.\n".encode("cp1252"), "x.txt") == Record(
+        None, "Über uns", "Über uns\n\nSchöne Grüße aus Köln.\n"
     )
 
 

@@ -26,7 +26,7 @@ from wherefrom.config import resolve
 from wherefrom.server.folder import ServerFolder
 from wherefrom.server.ingest_worker import IngestWorker
 from wherefrom.server.jobs import Jobs
-from wherefrom.types import Document
+from wherefrom.types import Document, Place
 
 
 def send(client: TestClient, *files: tuple[str, bytes], wait: float = 20) -> Any:
@@ -60,10 +60,14 @@ class TestReading:
     def test_a_document_with_the_offsets_of_its_passages(self, client: TestClient, library_path: Path) -> None:
         long = " ".join(f"Sentence number {number} of this text is here." for number in range(100))
         with Library(library_path) as library:
-            library.put([Document("a/b c?#.txt", long)])
+            library.put([Document("a/b c?#.txt", long, places=(Place(0, "page 1", 1), Place(50, "Notes")))])
             expected = library.passages_of("a/b c?#.txt")
         document = client.get("/documents/a/b%20c%3F%23.txt").json()
         assert document["text"] == long
+        assert document["places"] == [
+            {"start": 0, "label": "page 1", "number": 1},
+            {"start": 50, "label": "Notes", "number": None},
+        ]
         assert len(expected) > 3
         assert [(p["id"], p["start"], p["end"]) for p in document["passages"]] == [
             (p.id, p.start, p.end) for p in expected

@@ -14,6 +14,9 @@ from typing import Any
 from mcp import Client, StdioServerParameters
 from mcp.types import INVALID_REQUEST, PARSE_ERROR
 
+from wherefrom import Library
+from wherefrom.types import Document, Place
+
 
 def talk(library: Path, conversation: Callable[[Client], Awaitable[None]]) -> None:
     async def run() -> None:
@@ -64,6 +67,22 @@ def test_the_three_tools(library_path: Path) -> None:
         part = await call(client, "read_document", id="garden/roses.txt", start=6, characters=4)
         assert (part["text"], part["start"], part["end"]) == ("grow", 6, 10)
         assert part["length"] == len("Roses grow behind the shed. Ivo waters them on Mondays.")
+
+    talk(library_path, conversation)
+
+
+def test_words_come_with_their_place_in_the_file(library_path: Path) -> None:
+    text = "The lamp stands in the hall. Otto repaired the lamp in June."
+    places = (Place(0, "page 3", 3), Place(text.index("Otto"), "page 4", 4))
+    with Library(library_path) as library:
+        library.put([Document("lamp.pdf", text, "The lamp", places=places)])
+
+    async def conversation(client: Client) -> None:
+        answered = await call(client, "ask", question="Who repaired the lamp?")
+        assert [(word["text"], word["place"]) for word in answered["words"]] == [("Otto", "page 4")]
+        assert [passage["place"] for passage in answered["evidence"]] == ["page 3"]
+        (passage,) = (await call(client, "search", question="lamp", k=1))["passages"]
+        assert (passage["place"], passage["places"][1]["number"]) == ("page 3", 4)
 
     talk(library_path, conversation)
 

@@ -17,7 +17,7 @@ from server.conftest import LOCAL
 from wherefrom import Library
 from wherefrom.config import ServerSettings
 from wherefrom.server.app import create_app
-from wherefrom.server.drawing_child import MOST_PIXELS, Place, Wanted, drawn, squeezed
+from wherefrom.server.drawing_child import MOST_PIXELS, Quote, WantedPage, drawn, squeezed
 from wherefrom.server.folder import ServerFolder
 from wherefrom.server.keys import Keys
 from wherefrom.server.originals import Drawings
@@ -139,10 +139,10 @@ def test_bounds_are_kept(client: TestClient, at: dict[str, object]) -> None:
 
 
 def test_a_page_of_any_size_makes_a_bounded_picture() -> None:
-    facts, picture = drawn(pdf(""), Wanted(2000))
+    facts, picture = drawn(pdf(""), WantedPage(2000))
     assert facts["trouble"] == "no page", "there is no place to look for, and no number"
     for size in ((5000, 20), (20, 5000), (5000, 5000)):
-        facts, picture = drawn(pdf("", size=size), Wanted(2000, page=1))
+        facts, picture = drawn(pdf("", size=size), WantedPage(2000, page=1))
         width, height = Image.open(io.BytesIO(picture)).size
         assert width * height <= MOST_PIXELS * 1.01
         assert width <= 2001
@@ -150,13 +150,13 @@ def test_a_page_of_any_size_makes_a_bounded_picture() -> None:
 
 @pytest.mark.parametrize("data", [b"%PDF-1.7\nand then nothing", b"%PDF-", pdf("cut off")[:300]])
 def test_damaged_files_are_told_to_be_damaged(data: bytes) -> None:
-    assert drawn(data, Wanted(300, page=1)) == ({"trouble": "damaged"}, b"")
+    assert drawn(data, WantedPage(300, page=1)) == ({"trouble": "damaged"}, b"")
 
 
 def test_a_process_that_takes_too_long_or_dies_is_ended() -> None:
     begun = time.monotonic()
     for start in ("import time; time.sleep(60)", "import os; os.abort()", "print('no JSON')"):
-        facts, picture = asyncio.run(Drawings(start, 0.5).draw(b"%PDF-", Wanted(300)))
+        facts, picture = asyncio.run(Drawings(start, 0.5).draw(b"%PDF-", WantedPage(300)))
         assert (facts, picture) == ({"trouble": "damaged"}, b"")
     assert time.monotonic() - begun < 20
 
@@ -164,8 +164,8 @@ def test_a_process_that_takes_too_long_or_dies_is_ended() -> None:
 def test_only_letters_count_and_the_surroundings_tell_equal_places_apart() -> None:
     assert squeezed("The ﬁrst co-\noperation, № 5") == "thefirstcooperationno5"
     letters = squeezed("In May the pump was red. In June the pump was green.")
-    here = Place("the pump", "In June ", " was green")
+    here = Quote("the pump", "In June ", " was green")
     at = here.within(letters)
     assert at is not None
     assert letters[: at[0]].endswith("june")
-    assert Place("the lamp", "", "").within(letters) is None
+    assert Quote("the lamp", "", "").within(letters) is None

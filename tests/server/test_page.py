@@ -23,7 +23,7 @@ from wherefrom.config import resolve
 from wherefrom.server.folder import ServerFolder
 from wherefrom.server.keys import Keys
 from wherefrom.stages import OnWords
-from wherefrom.types import Answer, Candidate, Document, Hit, Question, Style, Word
+from wherefrom.types import Answer, Candidate, Document, Hit, Place, Question, Style, Word
 
 if TYPE_CHECKING:
     from playwright.sync_api import JSHandle, Page
@@ -116,6 +116,23 @@ def test_a_bare_yes_or_no_shows_the_words_that_decided_it(tmp_path: Path, opened
         page.locator(".answer .word").hover()
         expect(where).to_contain_text("the writer's own word: it stands in no passage.")
         assert "not" in "".join(where.locator("mark").all_text_contents())
+
+
+def test_the_place_in_the_file_is_shown_with_each_source(tmp_path: Path, opened: Open) -> None:
+    text = "The boiler hums all day long. It was moved on Sunday. The boiler was serviced by Marta in May."
+    places = (Place(0, "page 11", 11), Place(text.index("The boiler was"), "page 12", 12))
+    library = library_at(tmp_path / "library", "write.style=sentence")
+    library.put([Document("manual.pdf", text, "Manual", places=places)])
+    with serving_page(library) as address:
+        page = opened(address, permissions=["clipboard-read", "clipboard-write"])
+        ask(page, "Who serviced the boiler in May?")
+        assert "Marta" in answer_of(page)
+        expect(page.locator(".source").first).to_contain_text("manual.pdf · page 12")
+        page.locator(".answer .word", has_text="Marta").hover()
+        expect(page.locator(".where")).to_contain_text("Marta is from Manual (manual.pdf, page 12)")
+        page.get_by_role("button", name="Copy", exact=True).click()
+        expect(page.locator(".acts").get_by_text("Copied.")).to_be_visible()
+        assert "[1] Manual (manual.pdf), page 12, characters " in page.evaluate("navigator.clipboard.readText()")
 
 
 def test_the_document_opens_at_the_answer_s_characters_and_has_an_address(site: str, opened: Open) -> None:
@@ -273,7 +290,9 @@ def test_an_answer_is_copied_with_its_sources(site: str, opened: Open) -> None:
 
     answer = answer_of(page)
     plain = copied("Copy")
-    assert plain.startswith(f"{ICELAND}\n\n{answer}[1]\n\n[1] Iceland (places/iceland.html), characters ")
+    assert plain.startswith(
+        f"{ICELAND}\n\n{answer}[1]\n\n[1] Iceland (places/iceland.html), A very old parliament, characters "
+    )
     assert plain.endswith(f"“{answer}”")
     markdown = copied("Copy as Markdown")
     assert f"**{ICELAND}**" in markdown

@@ -20,7 +20,7 @@ from wherefrom.cli import main
 from wherefrom.config import resolve
 from wherefrom.errors import LibraryBusy, LibraryDamaged, LibraryError, LibraryMissing
 from wherefrom.store.feedback import Feedback
-from wherefrom.types import Document
+from wherefrom.types import Document, Place
 
 PAGE = 4096
 
@@ -31,8 +31,11 @@ def text_of(number: int) -> str:
     return f"Mark{number} is the näme.\n\n" + ". ".join(" ".join(words[at : at + 9]) for at in range(0, len(words), 9))
 
 
+PLACES = (Place(0, "page 1", 1), Place(9, "Notes"))
 DOCUMENTS = {
-    f"note-{number}.md": Document(f"note-{number}.md", text_of(number), f"Note {number}", f"/n/{number}", "2024-02-03")
+    f"note-{number}.md": Document(
+        f"note-{number}.md", text_of(number), f"Note {number}", f"/n/{number}", "2024-02-03", PLACES
+    )
     for number in range(30)
 }
 

@@ -16,7 +16,7 @@ from contracts.store import StoreContract
 from wherefrom.errors import DiskFull, LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
 from wherefrom.store import schema
 from wherefrom.store.sqlite import Misfit, SQLiteStore, _byte_offsets
-from wherefrom.types import Document
+from wherefrom.types import Document, Place
 
 
 def at_blank_lines(text: str) -> list[tuple[int, int]]:
@@ -167,7 +167,7 @@ def test_dates_are_kept_and_go_with_their_documents(store: SQLiteStore) -> None:
 def test_a_library_from_before_there_were_dates_gets_them(store: SQLiteStore) -> None:
     store.put([Document("a", "one", title="A")])
     with sqlite3.connect(store.path, isolation_level=None) as connection:
-        for table in ("dated", "checksum", "index_file"):
+        for table in ("dated", "checksum", "index_file", "place"):
             connection.execute(f"DROP TABLE {table}")
         for table in ("feedback", "file", "meta"):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN sum")
@@ -231,3 +231,63 @@ def test_reading_passages_for_days_does_not_grow(store: SQLiteStore, monkeypatch
     assert after - before < 100_000  # without it, 5,000 blobs leave 450,000 bytes
     assert len(list(listing)) == 49
     assert len(store._database._connections) == 2
+
+
+PLACES = (Place(0, "page 1", 1), Place(5, "page 2", 2))
+
+
+def test_places_are_kept_and_go_with_their_documents(store: SQLiteStore) -> None:
+    store.put([Document("a", "one\n\ntwo", places=PLACES), Document("b", "three")])
+    document = store.document("a")
+    assert document is not None
+    assert document.places == PLACES
+    one, two = store.passages(["a#0", "a#1"])
+    assert (one.places, two.places) == ((Place(0, "page 1", 1),), (Place(0, "page 2", 2),))
+    store.put([Document("a", "one\n\ntwo")])
+    assert store.places("a") == store.places("b") == store.places("c") == ()
+    store.set_places("a", PLACES)
+    assert store.places("a") == PLACES
+    assert list(store.misfits()) == []
+
+
+@pytest.mark.parametrize("starts", [(0, 0), (4, 2), (-1, 2), (0, 8)])
+def test_places_outside_of_the_text_are_refused(store: SQLiteStore, starts: tuple[int, int]) -> None:
+    places = tuple(Place(start, "page") for start in starts)
+    with pytest.raises(LibraryError, match="the places of document 'a' must rise"):
+        store.put([Document("a", "one\n\ntwo", places=places)])
+
+
+@pytest.mark.parametrize(
+    "damage", ["UPDATE place SET label = 'page 7' WHERE start = 5", "DELETE FROM place", "UPDATE place SET start = 3"]
+)
+def test_a_changed_place_is_no_longer_what_was_written(store: SQLiteStore, damage: str) -> None:
+    store.put([Document("a", "one\n\ntwo", places=PLACES[1:])])
+    with sqlite3.connect(store.path) as connection:
+        connection.execute(damage)
+    connection.close()
+    (misfit,) = store.misfits()
+    assert misfit.text_right
+
+
+def test_a_library_from_before_there_were_places_has_none_and_reads_such_files_once_more(store: SQLiteStore) -> None:
+    staged = store.stage([Document("a.pdf", "one"), Document("b.txt", "two")])
+    store.publish(staged, files={"/a.pdf": b"1", "/a.HTML.gz": b"3", "/b.txt": b"2", "/map": b"4"})
+    with sqlite3.connect(store.path, isolation_level=None) as connection:
+        connection.execute("DROP TABLE place")
+        connection.execute("PRAGMA user_version = 5")
+    connection.close()
+    store.close()
+    assert store.document("a.pdf") == Document("a.pdf", "one")  # as one reads who may not write to it
+    assert [passage.places for passage in store.passages(["a.pdf#0"])] == [()]
+    assert store.places("a.pdf") == ()
+    store.open(create=True)
+    assert list(store.problems()) == []
+    assert list(store.misfits()) == []
+    assert [store.file_hash(source) for source in ("/a.pdf", "/a.HTML.gz", "/b.txt", "/map")] == [
+        None,
+        None,
+        b"2",
+        b"4",
+    ]
+    store.put([Document("a.pdf", "one", places=(Place(0, "page 1", 1),))])
+    assert store.places("a.pdf") == (Place(0, "page 1", 1),)

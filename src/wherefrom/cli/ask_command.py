@@ -142,7 +142,7 @@ def _print_answer(trace: Trace, typed: str) -> None:
         copied = _copied(answer, passage)
         start, end = copied[0][0], copied[-1][1]
         click.echo()
-        place = f"from {_named(passage)}, characters {passage.start + start} to {passage.start + end}"
+        place = f"from {_named(passage, (start, end))}, characters {passage.start + start} to {passage.start + end}"
         if passage.document_id in answer.gone:
             place += ", whose file is gone"
         if answer.text.split() == passage.text.split():  # it stands above, whole
@@ -154,7 +154,8 @@ def _print_answer(trace: Trace, typed: str) -> None:
         age = ", an older version" if other.older else ""
         dated = f", {other.date[:10]}" if other.date else ""
         click.echo()
-        click.echo(f"another source says {strong(' '.join(other.text.split()))}: {_named(other.passage)}{age}{dated}")
+        where = _named(other.passage, (other.start, other.end))
+        click.echo(f"another source says {strong(' '.join(other.text.split()))}: {where}{age}{dated}")
 
 
 def _print_reasons(reasons: Reasons) -> None:
@@ -176,8 +177,11 @@ def _own(answer: Answer) -> str:
     return f", attested {attested(answer):.2f}" if any(word.source != "passage" for word in answer.words) else ""
 
 
-def _named(passage: Passage) -> str:
-    return f"{passage.title} ({passage.document_id})" if passage.title else passage.document_id
+def _named(passage: Passage, span: Span = (0, 1)) -> str:
+    """A source, and where in its file these characters of the passage stand."""
+    place = passage.place_of(*span)
+    file = f"{passage.document_id}, {place}" if place else passage.document_id
+    return f"{passage.title} ({file})" if passage.title else file
 
 
 def _shown(text: str, copied: Sequence[Span]) -> str:

@@ -40,7 +40,10 @@ def command(
     if not trace.hits:
         click.echo("Nothing found.", err=True)
     table(
-        ("score", "passage", "title", "text"),
-        [(f"{hit.score:.3g}", hit.passage.id, hit.passage.title, snippet(hit.passage.text)) for hit in trace.hits],
+        ("score", "passage", "title", "text", "place"),
+        [
+            (f"{hit.score:.3g}", hit.passage.id, hit.passage.title, snippet(hit.passage.text), hit.passage.place)
+            for hit in trace.hits
+        ],
         right=("score",),
     )

@@ -50,6 +50,8 @@ def command(
 
 def _print_passage(passage: Passage) -> None:
     click.echo(strong(passage.title))
-    click.echo(faint(f"{passage.id}, characters {passage.start} to {passage.end} of {passage.document_id}"))
+    place = passage.place_of(0, len(passage.text))
+    characters = f"characters {passage.start} to {passage.end} of {passage.document_id}"
+    click.echo(faint(", ".join(filter(None, (passage.id, place, characters)))))
     click.echo()
     click.echo(passage.text)

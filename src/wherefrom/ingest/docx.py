@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
 
 from wherefrom.errors import IngestError
+from wherefrom.ingest.outcome import Record
+from wherefrom.ingest.places import TextBlock, laid_out
 from wherefrom.ingest.source import readable_name, too_long
 from wherefrom.ingest.tables import row_text
 
@@ -17,8 +19,8 @@ _DAMAGED = "it is damaged, or not a Word document"
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0"
 
 
-def read(data: bytes, name: str, limit_bytes: int = 64_000_000) -> tuple[str, str]:
-    """(title, text): the title is the document's own, else its first title or heading.
+def read(data: bytes, name: str, limit_bytes: int = 64_000_000) -> Record:
+    """The title is the document's own, else its first title or heading.
 
     `limit_bytes` is how large all the parts in the file may be together, unpacked.
     """
@@ -31,7 +33,9 @@ def read(data: bytes, name: str, limit_bytes: int = 64_000_000) -> tuple[str, st
         raise IngestError(_DAMAGED) from error
     heading = next((block.text for block in blocks if block.kind == "title"), "")
     heading = heading or next((block.text for block in blocks if block.kind == "heading"), "")
-    return title or heading or readable_name(name), _joined(blocks)
+    title = title or heading or readable_name(name)
+    text, places = laid_out((TextBlock(block.text, block.close, block.level) for block in blocks), title)
+    return Record(None, title, text, places=places)
 
 
 def _check(data: bytes, limit_bytes: int) -> None:
@@ -75,6 +79,7 @@ class _Block:
     text: str
     kind: str  # text, title, heading, item or row
     close: bool = False  # whether it belongs right under the block before it
+    level: int = 0  # of a title or heading
 
 
 def _blocks(parent: Any, styles: dict[str, str]) -> Iterator[_Block]:
@@ -86,7 +91,7 @@ def _blocks(parent: Any, styles: dict[str, str]) -> Iterator[_Block]:
     for element in parent:
         if element.tag == _PARAGRAPH:
             for block in _paragraph(element, styles):
-                yield _Block(block.text, block.kind, close=block.kind == before == "item")
+                yield replace(block, close=block.kind == before == "item")
                 before = block.kind
         elif element.tag == _TABLE:
             for index, row in enumerate(_rows(element, styles)):
@@ -101,8 +106,8 @@ def _paragraph(element: Any, styles: dict[str, str]) -> Iterator[_Block]:
     boxes: list[Any] = []
     text = "".join(_runs(element, boxes)).strip()
     if text:
-        kind = _kind(element, styles)
-        yield _Block(f"- {text}" if kind == "item" else text, kind)
+        kind, level = _kind(element, styles)
+        yield _Block(f"- {text}" if kind == "item" else text, kind, level=level)
     for box in boxes:
         yield from _blocks(box, styles)
 
@@ -133,18 +138,23 @@ def _rows(table: Any, styles: dict[str, str]) -> Iterator[str]:
             headings = texts
 
 
-def _kind(paragraph: Any, styles: dict[str, str]) -> str:
+_LEVELS = frozenset("123456789")  # that Word has
+
+
+def _kind(paragraph: Any, styles: dict[str, str]) -> tuple[str, int]:
+    """What a paragraph is, and its level if it is a heading."""
     properties = paragraph.find(f"{_WORD}pPr")
     if properties is None:
-        return "text"
+        return "text", 0
     style = properties.find(f"{_WORD}pStyle")
     name = styles.get(style.get(f"{_WORD}val", ""), "") if style is not None else ""
     if name == "title":
-        return "title"
+        return "title", 1
     if name.startswith("heading"):
-        return "heading"
+        number = name.removeprefix("heading").strip()
+        return "heading", 1 + int(number) if number in _LEVELS else 2
     numbered = properties.find(f"{_WORD}numPr") is not None
-    return "item" if numbered or name.startswith("list ") else "text"
+    return "item" if numbered or name.startswith("list ") else "text", 0
 
 
 def _style_names(document: Any) -> dict[str, str]:
@@ -155,15 +165,6 @@ def _style_names(document: Any) -> dict[str, str]:
         if name is not None:
             names[style.get(f"{_WORD}styleId", "")] = name.get(f"{_WORD}val", "").lower()
     return names
-
-
-def _joined(blocks: list[_Block]) -> str:
-    pieces: list[str] = []
-    for block in blocks:
-        if pieces:
-            pieces.append("\n" if block.close else "\n\n")
-        pieces.append(block.text)
-    return "".join(pieces)
 
 
 _NO_TITLE = re.compile(

@@ -13,6 +13,7 @@ from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
 from wherefrom.ingest import docx, html, jsonl, markdown, pdf, txt, wikipedia
 from wherefrom.ingest.outcome import IngestFailure, Record
+from wherefrom.ingest.places import cleaned_places
 from wherefrom.ingest.source import PACKED_SUFFIXES, decoded, opened, readable_name, whole
 from wherefrom.text import clean
 
@@ -34,10 +35,14 @@ SUFFIXES = {
 
 _Streamed = Callable[[BinaryIO, str, int], Iterator[Record | IngestFailure]]
 _STREAMED: dict[str, _Streamed] = {"jsonl": jsonl.read, "wikipedia": wikipedia.read}
-_WHOLE: dict[str, Callable[[bytes, str], tuple[str, str]]] = {
+_WHOLE: dict[str, Callable[[bytes, str], Record]] = {
     "txt": txt.read,
     "markdown": markdown.read,
     "html": html.read,
+    "pdf": pdf.read,
+}
+_PARTS: dict[str, Callable[[bytes, str, int], Record]] = {  # archives; the limit is for all parts together, unpacked
+    "docx": docx.read
 }
 
 _EMPTY = "it is empty"
@@ -141,19 +146,11 @@ def _streamed(file: BinaryIO, kind: str, name: str, limit_bytes: int) -> Iterato
 
 def _single(data: bytes, kind: str, name: str, limit_bytes: int) -> Iterator[Record | IngestFailure]:
     """The one record of a file; then what of it could not be read."""
-    complaints: list[tuple[str, str]] = []
-    if kind == "pdf":
-        title, text, complaints = pdf.read(data, name)
-    elif kind == "docx":
-        title, text = docx.read(data, name, limit_bytes)
-    else:
-        title, text = _WHOLE[kind](data, name)
-    date = markdown.date(data) if kind == "markdown" else ""
-    record = _cleaned(Record(None, title, text, date=date))
+    record = _cleaned(_PARTS[kind](data, name, limit_bytes) if kind in _PARTS else _WHOLE[kind](data, name))
     if not record.text.strip():
         raise IngestError(_EMPTY)
     yield record if record.title else replace(record, title=readable_name(name))
-    for place, complaint in complaints:
+    for place, complaint in record.complaints:
         yield IngestFailure(f"{name}:{place}", complaint)
 
 
@@ -161,7 +158,8 @@ def _cleaned(record: Record) -> Record:
     title = " ".join(clean(record.title).split())
     if len(title) > _LONGEST_TITLE:
         title = title[:_LONGEST_TITLE].rstrip() + "…"
-    return replace(record, title=title, text=clean(record.text))
+    text, places = cleaned_places(record.text, record.places)
+    return replace(record, title=title, text=text, places=places)
 
 
 # -------------------------------------------------------------------------------------------- sniffing

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
 from wherefrom.errors import IngestError
+from wherefrom.ingest.outcome import Record
+from wherefrom.ingest.places import TextBlock, laid_out
 from wherefrom.ingest.source import decoded, readable_name
 from wherefrom.ingest.tables import row_text
 
@@ -21,12 +24,12 @@ _TOO_DEEP = "its tags are nested too deeply"
 _MARKED_MAIN = 0.3  # of the page's words; less is a teaser or an empty shell
 
 
-def read(data: bytes, name: str) -> tuple[str, str]:
-    """(title, text): blocks are parted by blank lines, lines of a list or a table stay together."""
+def read(data: bytes, name: str) -> Record:
+    """Blocks are parted by blank lines, lines of a list or a table stay together."""
     markup = page_text(data)
     page = _parsed(markup)
     if page is None:
-        return readable_name(name), ""
+        return Record(None, readable_name(name), "")
     try:
         title = _title(page)
         _prune(page)
@@ -34,7 +37,9 @@ def read(data: bytes, name: str) -> tuple[str, str]:
         blocks = _blocks(page)
     except (RecursionError, MemoryError) as error:
         raise IngestError(_TOO_DEEP) from error
-    return title or readable_name(name), _joined(_without_links(blocks))
+    title = title or readable_name(name)
+    text, places = laid_out(_set(_without_links(blocks)), title)
+    return Record(None, title, text, places=places)
 
 
 def fragment_text(markup: str) -> str:
@@ -43,7 +48,7 @@ def fragment_text(markup: str) -> str:
     if page is None:
         return ""
     _prune(page)
-    return _joined(_blocks(page))
+    return laid_out(_set(_blocks(page)), "")[0]
 
 
 # ------------------------------------------------------------------------------------------- encoding
@@ -310,6 +315,7 @@ class _Block:
     kind: str = "text"  # or heading, item, row, term
     group: int = 0  # items of one list, or rows of one table, have the same
     linked: int = 0  # characters inside links
+    level: int = 0  # of a heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +349,7 @@ class _Renderer:
         self._inline: list[str] = []
         self._linked = 0
         self._links = self._pre = 0  # how many such elements are open
-        self._heading = False
+        self._heading = 0  # the level of the one that is open
         self._lists: list[int | None] = []  # the number of the next item; None for bullets
         self._marker = ""
         self._groups = 0
@@ -356,7 +362,7 @@ class _Renderer:
         if tag in _BLOCK_TAGS:
             self._flush()
         if tag in _HEADINGS:
-            self._heading = True
+            self._heading = int(tag[1])
         elif tag == "br":
             self._inline.append("\n")
         elif tag == "a":
@@ -393,7 +399,7 @@ class _Renderer:
         if tag in _BLOCK_TAGS:
             self._flush()
         if tag in _HEADINGS:
-            self._heading = False
+            self._heading = 0
         elif tag == "a":
             self._links -= 1
         elif tag == "pre":
@@ -431,7 +437,7 @@ class _Renderer:
             self._marker = ""
         else:
             kind = "heading" if self._heading else "term" if self._term else "text"
-            self.blocks.append(_Block(text, kind, 0, linked))
+            self.blocks.append(_Block(text, kind, 0, linked, self._heading))
 
     def _end_row(self, open_row: _Row) -> None:
         """Put a row of data on one line; a table that only lays out a page stays as its blocks."""
@@ -470,15 +476,14 @@ def _blocks(page: Any) -> list[_Block]:
     return renderer.blocks
 
 
-def _joined(blocks: list[_Block]) -> str:
-    pieces: list[str] = []
-    for before, block in zip([None, *blocks], blocks, strict=False):
-        if before is not None:
-            alike = block.group and (before.kind, before.group) == (block.kind, block.group)
-            together = alike or (before.kind == "term" and block.kind in ("term", "text"))
-            pieces.append("\n" if together else "\n\n")
-        pieces.append(block.text)
-    return "".join(pieces)
+def _set(blocks: list[_Block]) -> Iterator[TextBlock]:
+    """The blocks with what stands close together: items of a list, rows of a table, a term and its definition."""
+    before = _Block("")
+    for block in blocks:
+        alike = bool(block.group) and (before.kind, before.group) == (block.kind, block.group)
+        defined = before.kind == "term" and block.kind in ("term", "text")
+        yield TextBlock(block.text, alike or defined, block.level)
+        before = block
 
 
 # ------------------------------------------------------------------------------------------ main text

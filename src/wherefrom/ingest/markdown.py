@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from wherefrom.errors import IngestError
 from wherefrom.ingest.html import fragment_text
+from wherefrom.ingest.outcome import Record
+from wherefrom.ingest.places import TextBlock, laid_out
 from wherefrom.ingest.source import decoded, readable_name
 from wherefrom.ingest.tables import row_text
 
@@ -15,16 +17,19 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-def read(data: bytes, name: str) -> tuple[str, str]:
-    """(title, text): the title is the front matter's, else the first heading, else made of the file's name."""
+def read(data: bytes, name: str) -> Record:
+    """The title is the front matter's, else the first heading, else made of the file's name."""
     text = decoded(data).replace("\r\n", "\n").replace("\r", "\n")
+    date = _date(text)
     title, text = _without_front_matter(text)
     try:
         blocks = _Renderer()
         blocks.render(_tokens(text))
     except Exception as error:  # whatever the parser trips over, the file is at fault
         raise IngestError("it cannot be read as Markdown") from error
-    return title or blocks.first_heading or readable_name(name), blocks.text()
+    title = title or blocks.first_heading or readable_name(name)
+    text, places = laid_out(blocks.blocks, title)
+    return Record(None, title, text, date=date, places=places)
 
 
 # --------------------------------------------------------------------------------------- front matter
@@ -34,14 +39,14 @@ _DATED = re.compile(
     r"^(?:date|updated|modified|lastmod|last_modified)[ \t]*[:=][ \t]*[\"']?(\d{4}-\d\d-\d\d)",
     re.MULTILINE | re.IGNORECASE,
 )
-_MATTER_BYTES = 20_000  # front matter is shorter
+_MATTER_LENGTH = 20_000  # characters; front matter is shorter
 _YAML_TITLE = re.compile(r"^title[ \t]*:[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
 _YAML_FIRST = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][\w \"'-]*:(?:\s|\Z)")
 
 
-def date(data: bytes) -> str:
+def _date(text: str) -> str:
     """The date that the front matter gives this version, as it begins: 2024-05-31; the latest of several."""
-    match = _FRONT_MATTER.match(decoded(data[:_MATTER_BYTES]).replace("\r\n", "\n").removeprefix("\ufeff"))
+    match = _FRONT_MATTER.match(text[:_MATTER_LENGTH].removeprefix("\ufeff"))
     return max((dated[1] for dated in _DATED.finditer(match[2])), default="") if match else ""
 
 
@@ -91,27 +96,22 @@ class _Renderer:
 
     def __init__(self) -> None:
         self.first_heading = ""
-        self._blocks: list[tuple[str, bool]] = []  # text, and whether it follows close upon the one before
+        self.blocks: list[TextBlock] = []
         self._lists: list[int | None] = []  # the number of the next item; None for bullets
         self._marker = ""
         self._fresh_list = False
         self._row: list[str] | None = None
         self._headings: list[str] | None = None  # of the columns of the table that is open
-        self._in_heading = self._fresh_table = False
-
-    def text(self) -> str:
-        pieces: list[str] = []
-        for text, close in self._blocks:
-            if pieces:
-                pieces.append("\n" if close else "\n\n")
-            pieces.append(text)
-        return "".join(pieces)
+        self._heading = 0  # the level of the one that is open
+        self._fresh_table = False
 
     def render(self, tokens: list[Token]) -> None:
         for token in tokens:
             match token.type:
-                case "heading_open" | "heading_close":
-                    self._in_heading = token.type == "heading_open"
+                case "heading_open":
+                    self._heading = int(token.tag[1:])
+                case "heading_close":
+                    self._heading = 0
                 case "bullet_list_open" | "ordered_list_open":
                     self._fresh_list = not self._lists
                     ordered = token.type == "ordered_list_open"
@@ -148,23 +148,23 @@ class _Renderer:
         if self._row is not None:
             self._row.append(" ".join(text.split()))
             return
-        if self._in_heading and not self.first_heading:  # a row of badges is no title, and none is a part of one
+        if self._heading and not self.first_heading:  # a row of badges is no title, and none is a part of one
             words = [token for token in tokens if token.type != "image"]
             self.first_heading = " ".join(_inline_text(words).split())
-        self._block(text)
+        self._block(text, self._heading)
 
-    def _block(self, text: str) -> None:
+    def _block(self, text: str, level: int = 0) -> None:
         if not text.strip():
             return
         close = bool(self._marker) and not self._fresh_list
-        self._blocks.append((self._marker + text if self._marker else text, close))
+        self.blocks.append(TextBlock(self._marker + text if self._marker else text, close, level))
         if self._marker:
             self._marker, self._fresh_list = "", False
 
     def _end_row(self) -> None:
         row, self._row = self._row or [], None
         if any(row):
-            self._blocks.append((row_text(row, self._headings or ()), not self._fresh_table))
+            self.blocks.append(TextBlock(row_text(row, self._headings or ()), close=not self._fresh_table))
             self._fresh_table = False
         if self._headings is None:  # a table begins with the names of its columns
             self._headings = row

@@ -9,7 +9,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from wherefrom.errors import IngestError
+from wherefrom.ingest.outcome import Record
 from wherefrom.ingest.source import readable_name
+from wherefrom.types import Place
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
@@ -21,8 +23,8 @@ _BROKEN = "its text looks broken ({}); it was taken as it is, and OCR may read i
 _ONE_AT_A_TIME = threading.Lock()  # pdfium is not made for threads
 
 
-def read(data: bytes, name: str) -> tuple[str, str, list[tuple[str, str]]]:
-    """(title, text, complaints): the title is the file's own if it is sensible, else a first line like a heading.
+def read(data: bytes, name: str) -> Record:
+    """The title is the file's own if it is sensible, else a first line like a heading; its places are the pages.
 
     Complaints name pages that cannot be loaded, where others could be, and text that is there but looks broken. A page
     that loads and shows nothing is taken to be blank: pdfium does not tell what it could not draw.
@@ -41,7 +43,8 @@ def read(data: bytes, name: str) -> tuple[str, str, list[tuple[str, str]]]:
         complaints.append(("text", _BROKEN.format(trouble)))
     pages = _without_running_lines(pages)
     title = title or _heading(pages) or readable_name(name)
-    return title, _paragraphs(_without_lists_of_pages(pages)), complaints
+    text, places = _paragraphs(_without_lists_of_pages(pages))
+    return Record(None, title, text, places=places, complaints=tuple(complaints))
 
 
 def _opened(data: bytes) -> PdfDocument:
@@ -256,12 +259,13 @@ _ENDS_SENTENCE = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
 _BROKEN_WORD = re.compile(r"[^\W\d_]+[-\u00ad‐]$")
 
 
-def _paragraphs(pages: list[list[str]]) -> str:
-    """The lines joined to paragraphs, which a page's end may cut but does not end."""
+def _paragraphs(pages: list[list[str]]) -> tuple[str, tuple[Place, ...]]:
+    """The lines joined to paragraphs, which a page's end may cut but does not end; and where each page begins."""
     text: list[str] = []
+    begins: dict[int, int] = {}  # the piece of the text that a page begins with
     known = frozenset(_bare(word) for lines in pages for line in lines for word in line.split())
     before = ""
-    for lines in pages:
+    for page, lines in enumerate(pages, start=1):
         width = _usual_width(lines)
         for index, line in enumerate(lines):
             if not before:
@@ -272,9 +276,13 @@ def _paragraphs(pages: list[list[str]]) -> str:
                 text.append(" ")
             else:
                 text.append("\n" if _stands_alone(line) and _stands_alone(before) else "\n\n")
+            begins.setdefault(page, len(text))
             text.append(line)
             before = line
-    return "".join(text).replace("\u00ad", "")
+    text = [piece.replace("\u00ad", "") for piece in text]
+    starts = list(itertools.accumulate(map(len, text), initial=0))
+    places = tuple(Place(starts[piece], f"page {page}", page) for page, piece in begins.items())
+    return "".join(text), places
 
 
 def _usual_width(lines: list[str]) -> int:

@@ -224,12 +224,14 @@ class _Run:
             self.tally.failures.append(IngestFailure(name, f"the id '{id}' was used before {where}; ids must differ"))
             return
         self._ids[id] = source
-        document = Document(id, record.text, record.title, source, record.date or _changed(file.path))
+        document = Document(id, record.text, record.title, source, record.date or _changed(file.path), record.places)
         known = self.folder.store.facts(id)
         if known and known == (source, content_hash(document)) and not self.folder.damaged([id]):
             self.tally.unchanged += 1
             if self.folder.store.dates([id]).get(id, "") != document.date:
                 self.folder.store.set_dates({id: document.date})
+            if self.folder.store.places(id) != document.places:
+                self.folder.store.set_places(id, document.places)
             return
         if known is None:
             self.tally.added += 1

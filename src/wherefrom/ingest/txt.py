@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from wherefrom.ingest.outcome import Record
 from wherefrom.ingest.source import decoded, readable_name
 
 _LONGEST_TITLE = 100  # characters; a longer first line is a paragraph
 
 
-def read(data: bytes, name: str) -> tuple[str, str]:
-    """(title, text): the title is a short first line that stands alone, else made of the file's name."""
+def read(data: bytes, name: str) -> Record:
+    """The title is a short first line that stands alone, else made of the file's name."""
     text = decoded(data)
-    return _first_line(text) or readable_name(name), text
+    return Record(None, _first_line(text) or readable_name(name), text)
 
 
 def _first_line(text: str) -> str:

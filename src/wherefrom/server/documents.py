@@ -128,6 +128,14 @@ def _written(text: StoredText, start: int, end: int) -> Iterator[bytes]:
         if len(written) >= _PIECE_BYTES:
             yield written
             written = b""
+    written += b'],"places":['
+    between = b""
+    for place in text.places(start, end):
+        written += between + msgspec.json.encode(place)
+        between = b","
+        if len(written) >= _PIECE_BYTES:
+            yield written
+            written = b""
     yield written + b"]}"
 
 

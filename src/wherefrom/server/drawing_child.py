@@ -28,7 +28,7 @@ _LONGEST_PAGE = 60_000  # letters; a page of more is not searched
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedPage:
     """A page: by its number, or by the text that stands on it; how wide it shall be, in pixels."""
 
     width: int
@@ -42,18 +42,18 @@ class Wanted:
 def main(megabytes: int, seconds: int) -> None:
     _limit(megabytes, seconds)
     head, _, data = sys.stdin.buffer.read().partition(b"\n")
-    facts, picture = drawn(data, Wanted(**json.loads(head)))
+    facts, picture = drawn(data, WantedPage(**json.loads(head)))
     sys.stdout.buffer.write(json.dumps(facts).encode() + b"\n" + picture)
 
 
-def drawn(data: bytes, wanted: Wanted) -> tuple[dict[str, Any], bytes]:
+def drawn(data: bytes, wanted: WantedPage) -> tuple[dict[str, Any], bytes]:
     """What the page is, and its picture as PNG; the picture is empty where there is none, and `trouble` says why."""
     from pypdfium2 import PdfDocument, PdfiumError
 
     try:
         document = PdfDocument(data)
         pages = len(document)
-        quote = Place(wanted.quote, wanted.before, wanted.after)
+        quote = Quote(wanted.quote, wanted.before, wanted.after)
         number = wanted.page or _page_of(document, quote, wanted.share)
         if number is None or not 1 <= number <= pages:
             return {"trouble": "no page", "pages": pages}, b""
@@ -72,7 +72,7 @@ def squeezed(text: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
-class Place:
+class Quote:
     """A text with what stands around it, to be looked for where only letters count."""
 
     def __init__(self, quote: str, before: str, after: str) -> None:
@@ -106,7 +106,7 @@ def _alike(one: str, other: str) -> int:
     return min(len(one), len(other))
 
 
-def _page_of(document: PdfDocument, place: Place, share: float) -> int | None:
+def _page_of(document: PdfDocument, place: Quote, share: float) -> int | None:
     """The page on which the place stands, looked for from where it should be outward; a text over two pages by its
     beginning."""
     guess = min(int(share * len(document)), len(document) - 1)
@@ -119,11 +119,11 @@ def _page_of(document: PdfDocument, place: Place, share: float) -> int | None:
             if at[1] >= _ENOUGH:
                 break
     if best is None and len(place.quote) > _CONTEXT // 2:
-        return _page_of(document, Place(place.quote[: _CONTEXT // 4], "", place.quote[_CONTEXT // 4 :]), share)
+        return _page_of(document, Quote(place.quote[: _CONTEXT // 4], "", place.quote[_CONTEXT // 4 :]), share)
     return best[0] if best else None
 
 
-def _rectangles(text: PdfTextPage, place: Place) -> list[tuple[float, float, float, float]]:
+def _rectangles(text: PdfTextPage, place: Quote) -> list[tuple[float, float, float, float]]:
     """(left, bottom, right, top) of the lines of the place, on the page."""
     from pypdfium2 import raw
 
@@ -144,7 +144,7 @@ def _rectangles(text: PdfTextPage, place: Place) -> list[tuple[float, float, flo
 # ----------------------------------------------------------------------------------------------------- drawing
 
 
-def _picture(page: PdfPage, width: int, place: Place) -> tuple[Any, float]:
+def _picture(page: PdfPage, width: int, place: Quote) -> tuple[Any, float]:
     """The pixels of a page, (height, width, 3), its place marked, and how far down the mark is, from 0 to 1."""
     import numpy
     from pypdfium2 import raw

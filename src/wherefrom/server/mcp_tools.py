@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypeVar
 
@@ -20,7 +20,7 @@ from wherefrom.errors import WherefromError
 from wherefrom.library import Library
 from wherefrom.server.mcp_stdio import serve
 from wherefrom.store.reading import StoredText
-from wherefrom.types import Filter, Style, Trace
+from wherefrom.types import Filter, Passage, Style, Trace, Word
 
 _MOST_CHARACTERS = 20_000  # of a document at a time: what a model can take in
 
@@ -64,7 +64,8 @@ def tools(library: Library) -> MCPServer:
         within: _Within = None,
     ) -> dict[str, Any]:
         """Answer a question from the documents. `answer` is null where they do not hold one; `chance` is the
-        probability that it is right; `words` tells for every word which characters of which passage it was copied from;
+        probability that it is right; `words` tells for every word which characters of which passage it was copied from,
+        and at which `place` of its file (page, slide, sheet and row, headings) that is;
         `reason` is filled where the question cannot be answered at all: ask in English; `disagrees` is what other
         documents say instead."""
         return _answered(await off_loop(lambda: library.ask(question, style, min_chance=min_chance, within=within)))
@@ -77,7 +78,7 @@ def tools(library: Library) -> MCPServer:
     ) -> dict[str, Any]:
         """Find the passages that are nearest to a question, best first."""
         trace = await off_loop(lambda: library.search(question, k, within))
-        return {"passages": [{**_plain(hit.passage), "score": hit.score} for hit in trace.hits]}
+        return {"passages": [{**_cited(hit.passage), "score": hit.score} for hit in trace.hits]}
 
     @server.tool(annotations=_LOOKS_ONLY)
     async def read_document(
@@ -105,12 +106,26 @@ def _answered(trace: Trace) -> dict[str, Any]:
         "answer": trace.answer.text,
         "chance": trace.answer.chance,
         "style": trace.answer.style,
-        "words": _plain(trace.answer.words),
-        "evidence": _plain(trace.answer.evidence),
-        "rests_on": _plain(trace.answer.rests_on),
+        "words": [_placed(word, trace.answer.evidence) for word in trace.answer.words],
+        "evidence": [_cited(passage) for passage in trace.answer.evidence],
+        "rests_on": [_placed(word, trace.answer.evidence) for word in trace.answer.rests_on],
         "reason": trace.answer.reason,
-        "disagrees": _plain(trace.answer.disagrees),
+        "disagrees": [
+            {**_plain(other), "place": other.passage.place_of(other.start, other.end)}
+            for other in trace.answer.disagrees
+        ],
     }
+
+
+def _cited(passage: Passage) -> dict[str, Any]:
+    return {**_plain(passage), "place": passage.place}
+
+
+def _placed(word: Word, evidence: Sequence[Passage]) -> dict[str, Any]:
+    """A word with where in its file it stands."""
+    passage = next((passage for passage in evidence if passage.id == word.passage_id), None)
+    place = passage.place_of(word.start) if passage is not None and word.start is not None else ""
+    return {**_plain(word), "place": place}
 
 
 def _part(document: StoredText, start: int, characters: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from fastapi.responses import Response
 
 from wherefrom.errors import NotFound
 from wherefrom.ingest.original import digest_of
-from wherefrom.server.drawing_child import Wanted
+from wherefrom.server.drawing_child import WantedPage
 from wherefrom.server.problems import HTTPProblem
 from wherefrom.server.state import ServerState
 
@@ -47,9 +47,9 @@ class Drawings:
         self._start, self._seconds = start, seconds
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._under_way = 0
-        self._kept: OrderedDict[tuple[bytes, Wanted], tuple[dict[str, Any], bytes]] = OrderedDict()
+        self._kept: OrderedDict[tuple[bytes, WantedPage], tuple[dict[str, Any], bytes]] = OrderedDict()
 
-    async def draw(self, data: bytes, wanted: Wanted) -> tuple[dict[str, Any], bytes]:
+    async def draw(self, data: bytes, wanted: WantedPage) -> tuple[dict[str, Any], bytes]:
         key = (digest_of(data), wanted)
         if key in self._kept:
             self._kept.move_to_end(key)
@@ -68,7 +68,7 @@ class Drawings:
             self._kept.popitem(last=False)
         return facts, picture
 
-    async def _drawn(self, data: bytes, wanted: Wanted) -> tuple[dict[str, Any], bytes]:
+    async def _drawn(self, data: bytes, wanted: WantedPage) -> tuple[dict[str, Any], bytes]:
         """Have a process of its own draw it, and end that process whatever happens."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", self._start, str(_MEGABYTES), str(math.ceil(self._seconds)),
@@ -107,14 +107,14 @@ async def get_page(
     state: ServerState = request.app.state.server
     drawings: Drawings = request.app.state.drawings
 
-    def read() -> tuple[bytes, Wanted]:
+    def read() -> tuple[bytes, WantedPage]:
         text = state.library.document(id).text
         at, to = min(start, len(text)), min(end, len(text), start + _LONGEST_QUOTE)
         if at >= to and page is None:
             to = min(len(text), at + 200)  # no place: that of the text's first words, at its start or where it is cut
         quote, before, after = text[at:to], text[max(0, at - _AROUND) : at], text[to : to + _AROUND]
         share = at / len(text) if text else 0.0
-        return state.library.original(id), Wanted(width, page, quote, before, after, share)
+        return state.library.original(id), WantedPage(width, page, quote, before, after, share)
 
     data, wanted = await state.off_loop(read)
     if b"%PDF-" not in data[:1024]:

@@ -151,10 +151,18 @@ class PassagePlace(BaseModel):
     end: int
 
 
+class TextPlace(BaseModel):
+    """Where in its file the text stands, from the character `start` on to the next place."""
+
+    start: int
+    label: str = Field(description='"page 12", "slide 3", "Costs, row 7", "Install › On Windows".')
+    number: int | None = Field(description="Of the page or slide, for opening the file there.")
+
+
 class DocumentText(BaseModel):
     """A document, or the part of it that was requested: `text` is its characters `start` to `end` of `length`.
 
-    `passages` are those of which some of it lies there; their places count from the beginning of the document.
+    `passages` and `places` are those of which some of it lies there; they count from the beginning of the document.
     """
 
     id: str
@@ -169,6 +177,7 @@ class DocumentText(BaseModel):
     original: Literal["pdf"] | None = Field(
         None, description="What file it was read from, where GET /originals/{id} can show its pages."
     )
+    places: list[TextPlace] = Field(description="In rising order; none where the file has no parts that people know.")
 
 
 class JobOut(BaseModel):

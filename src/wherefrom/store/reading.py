@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wherefrom.errors import NotFound
+from wherefrom.store import schema
 from wherefrom.store.database import Database
+from wherefrom.types import Place
 
 _BYTES = 1 << 18  # of a text, read at a time
 _ROWS = 5000  # of passages, likewise
@@ -67,6 +69,26 @@ class StoredText:
                 yield PassageSpan(f"{self.id}#{ordinal}", begins, ends)
             if len(rows) < _ROWS:
                 return
+
+    def places(self, start: int, end: int) -> Iterator[Place]:
+        """Where in the file these characters stand, in order; the first place may begin before them."""
+        with self._database.reading() as connection:
+            if (schema.version(connection) or 0) < schema.PLACES_SINCE:
+                return
+            (after,) = connection.execute(
+                "SELECT ifnull(max(start), 0) - 1 FROM place WHERE document = ? AND start <= ?", (self._key, start)
+            ).fetchone()
+        while True:
+            with self._database.reading() as connection:
+                rows = connection.execute(
+                    "SELECT start, label, number FROM place WHERE document = ? AND start > ? AND start < ? "
+                    "ORDER BY start LIMIT ?",
+                    (self._key, after, end, _ROWS),
+                ).fetchall()
+            yield from (Place(*row) for row in rows)
+            if len(rows) < _ROWS:
+                return
+            after = rows[-1][0]
 
     def _before(self, start: int) -> tuple[int, int]:
         """A character at or before `start` of which it is known at which byte it stands: that of a passage."""

@@ -10,7 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 from wherefrom.config import FIXED_SECTIONS, Settings, from_mapping
@@ -20,7 +22,7 @@ from wherefrom.store.library import LibraryFolder, MakeIndex, SplitText
 from wherefrom.store.pages import Pages, StoredRow, Unreadable
 from wherefrom.store.sqlite import content_hash
 from wherefrom.store.sums import row_sum
-from wherefrom.types import Document
+from wherefrom.types import Document, Place
 
 _BATCH_CHARACTERS = 8_000_000
 _GROWN = ("passage", *schema.SUMMED)  # tables that had a column less in earlier formats
@@ -144,6 +146,7 @@ class _Kept:
     page: int
     id: str
     date: str
+    places: tuple[Place, ...]
     sure: bool
 
 
@@ -161,6 +164,7 @@ class _Remains:
         self.feedback: list[tuple[str, str]] = []
         self.settings = Settings()
         self.settings_known = False
+        self._unplaced = 0  # documents that are kept without their places
 
     def close(self) -> None:
         self._pages.close()
@@ -184,7 +188,7 @@ class _Remains:
         for kept in self.kept:
             row = next(row for row in self._pages.rows_on(kept.page) if row and row.number == kept.number)
             source, title, text = (str(value) for value in row.values[-3:])
-            batch.append(Document(kept.id, text, title, source, kept.date))
+            batch.append(Document(kept.id, text, title, source, kept.date, kept.places))
             if sum(len(document.text) for document in batch) >= _BATCH_CHARACTERS:
                 yield batch
                 batch = []
@@ -208,6 +212,8 @@ class _Remains:
             yield f"not all that people said of answers can be read; {len(self.feedback):,} verdicts can"
         if self._tables["document"].faults and (not self._summed or self._tables["checksum"].faults):
             yield "documents may be missing of which not even the name is left; ingest your folders again to be sure"
+        if self._unplaced:
+            yield f"the pages or headings of {self._unplaced:,} documents are lost; ingest those files again"
         if fault := self._pages.fault():
             yield f"the log of the last changes is damaged ({fault}); ingest again what was changed last"
 
@@ -241,7 +247,7 @@ class _Remains:
 
     def _read_documents(self, indexed: Mapping[int, tuple[str, str]]) -> None:
         """Which documents are whole; the others by name, as far as any row or index still has it."""
-        sums, passages = self._tables["checksum"], self._passages()
+        sums, passages, places = self._tables["checksum"], self._passages(), self._places()
         trusted = self._summed and not sums.faults  # then every document has a checksum, and what was removed has none
         document_rows = self._tables["document"].rows
         newest: dict[str, _Kept] = {}
@@ -259,11 +265,14 @@ class _Remains:
             if self._why[row.number]:
                 continue
             noted = (sums.rows | sums.strays).get(row.number)
-            summed = row_sum([row.number, id, *row.values[3:-1], passages.get(row.number, [])])
+            placed = places.get(row.number, [])
+            summed = schema.document_sum([row.number, id, *row.values[3:-1]], passages.get(row.number, []), placed)
             sure = noted.values[-1] == summed if noted else not self._summed and row.number in document_rows
+            where = _places(placed, len(str(row.values[-1]))) if sure or not noted else ()
+            self._unplaced += len(where) < len(placed)
             sure = sure or indexed.get(row.number) == (id, source)
             date, dated = self._date(row.number)
-            newest[str(id)] = _Kept(row.number, row.page, str(id), date, sure and dated)
+            newest[str(id)] = _Kept(row.number, row.page, str(id), date, where, sure and dated)
         self.kept = sorted(newest.values(), key=lambda kept: kept.number)
         self._why = {number: why for number, why in self._why.items() if why}
 
@@ -276,6 +285,15 @@ class _Remains:
                 passages[row.values[1]].append([row.number, *row.values[1:6], section])
         return passages
 
+    def _places(self) -> dict[int, list[list[Any]]]:
+        """The rows of each document's places, as its checksum is made of them."""
+        places: dict[int, list[list[Any]]] = defaultdict(list)
+        for row in self._tables["place"].all():
+            document, start, *rest = row.values
+            if row.whole and isinstance(document, int) and isinstance(start, int):
+                places[document].append([start, *rest])
+        return {document: sorted(rows, key=lambda row: row[0]) for document, rows in places.items()}
+
     def _date(self, number: int) -> tuple[str, bool]:
         """A document's date, and whether it is known that it has this one or none."""
         table = self._tables["dated"]
@@ -283,6 +301,14 @@ class _Remains:
         if row is None:
             return "", not table.faults
         return (str(row.values[1]), True) if self._right("dated", row) else ("", False)
+
+
+def _places(rows: Sequence[Sequence[Any]], length: int) -> tuple[Place, ...]:
+    """A document's places; none where they cannot be those of a text of this length."""
+    right = all(type(number) in (int, NoneType) for _, _, number in rows)
+    starts = [start for start, _, _ in rows]
+    rising = all(before < after for before, after in pairwise([-1, *starts, length]))
+    return tuple(Place(*row) for row in rows) if right and rising else ()
 
 
 def _fault(row: StoredRow) -> str:
@@ -355,8 +381,8 @@ def _shapes() -> dict[str, list[_Column]]:
         names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return {
             name: [
-                _Column(_KINDS.get(kind), bool(key) and kind == "INTEGER")
-                for _, _, kind, _, _, key in connection.execute(f"PRAGMA table_info({name})")
+                _Column(_KINDS.get(kind) if filled or kind != "INTEGER" else None, bool(key) and kind == "INTEGER")
+                for _, _, kind, filled, _, key in connection.execute(f"PRAGMA table_info({name})")
             ]
             for name in names
         }

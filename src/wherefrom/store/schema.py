@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from wherefrom.errors import LibraryTooNew
 from wherefrom.store.sums import row_sum
 
 APPLICATION_ID = 0x77667230  # "wfr0": how a database says that it is ours
-FORMAT = 5
+FORMAT = 6
 READABLE = 4  # from this one on, a library that may not be written to can be read as it is
 SUMS_SINCE = 5  # formats before it have no checksums
+PLACES_SINCE = 6  # nor do those before this one know where in their files texts stand
 
 # A document is written with live = 0 and becomes visible by one update. Its passages have the keys
 # first .. first + passages - 1; a key is never given twice, so an index that lags behind cannot point
@@ -75,6 +76,16 @@ CREATE TABLE checksum (
     sum BLOB NOT NULL
 )
 """
+# Where the parts of a document stand in its file, each from one character to the next place's.
+PLACES = """
+CREATE TABLE place (
+    document INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    label TEXT NOT NULL,
+    number INTEGER
+)
+"""
+PLACE_STARTS = "CREATE UNIQUE INDEX place_start ON place (document, start)"
 # What each file of an index was when it was written.
 INDEX_FILES = """
 CREATE TABLE index_file (
@@ -94,7 +105,10 @@ SUMMED: Mapping[str, tuple[str, ...]] = {
     "meta": ("name", "value"),
 }
 ADD_SUM = "ALTER TABLE {} ADD COLUMN sum BLOB"
-TABLES += "".join(f"{each};\n" for each in (FEEDBACK, DATES, CHECKSUMS, INDEX_FILES, *map(ADD_SUM.format, SUMMED)))
+TABLES += "".join(
+    f"{each};\n"
+    for each in (FEEDBACK, DATES, CHECKSUMS, INDEX_FILES, PLACES, PLACE_STARTS, *map(ADD_SUM.format, SUMMED))
+)
 DOCUMENT = (
     "key",
     "id",
@@ -106,6 +120,7 @@ DOCUMENT = (
     "title",
 )  # in its checksum; `live` changes
 PASSAGE = ("key", "document", "start", "end", "byte_start", "byte_end", "section")
+PLACE = ("start", "label", "number")
 
 # From format n to n + 1. Each step runs inside one transaction together with the change of the number.
 Step = Callable[[sqlite3.Connection], None]
@@ -138,18 +153,42 @@ def _add_checksums(connection: sqlite3.Connection) -> None:
     connection.executemany("INSERT INTO checksum VALUES (?, ?)", document_sums(connection))
 
 
-STEPS: Mapping[int, Step] = {1: _add_feedback, 2: _add_sections, 3: _add_dates, 4: _add_checksums}
+_WITH_PLACES = ("pdf", "docx", "md", "markdown", "htm", "html", "xhtml")  # suffixes of files, when the step was made
+
+
+def _add_places(connection: sqlite3.Connection) -> None:
+    """Documents of before have none until their file is ingested again; unchanged ones are read for that once more."""
+    connection.execute(PLACES)
+    connection.execute(PLACE_STARTS)
+    for suffix in _WITH_PLACES:
+        connection.execute("DELETE FROM file WHERE source LIKE ? OR source LIKE ?", (f"%.{suffix}", f"%.{suffix}._z"))
+
+
+STEPS: Mapping[int, Step] = {1: _add_feedback, 2: _add_sections, 3: _add_dates, 4: _add_checksums, 5: _add_places}
 
 
 def document_sums(connection: sqlite3.Connection, where: str = "TRUE") -> Iterator[tuple[int, bytes]]:
-    """The key of each document and the checksum of its row and its passages' as they are now."""
+    """The key of each document and the checksum of its row, its passages' and its places' as they are now."""
+    placed = (version(connection) or 0) >= PLACES_SINCE
     rows = connection.execute(f"SELECT {', '.join(DOCUMENT)} FROM document WHERE {where} ORDER BY key")
     for document in rows:
         passages = connection.execute(
             f"SELECT {', '.join(PASSAGE)} FROM passage WHERE key >= ?1 AND key < ?1 + ?2 ORDER BY key",
             (document[2], document[3]),
         ).fetchall()
-        yield document[0], row_sum([*document, passages])
+        places = []
+        if placed:
+            places = connection.execute(
+                f"SELECT {', '.join(PLACE)} FROM place WHERE document = ? ORDER BY start", document[:1]
+            ).fetchall()
+        yield document[0], document_sum(document, passages, places)
+
+
+def document_sum(
+    document: Sequence[object], passages: Sequence[Sequence[object]], places: Sequence[Sequence[object]]
+) -> bytes:
+    """The checksum of a document's row with those of its passages and places; as it was before, where it has none."""
+    return row_sum([*document, passages, places] if places else [*document, passages])
 
 
 def tables_sum(connection: sqlite3.Connection) -> str:

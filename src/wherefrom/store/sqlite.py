@@ -8,7 +8,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from wherefrom.store.database import Database
 from wherefrom.store.reading import StoredText, stored_text
 from wherefrom.store.sums import FileSum, row_sum
 from wherefrom.text import Span, normalized, sections
-from wherefrom.types import Document, Filter, Passage
+from wherefrom.types import Document, Filter, Passage, Place
 
 Split = Callable[[str], list[Span]]
 
@@ -87,6 +87,7 @@ class SQLiteStore:
         """Write documents that stay invisible until they are published; indexes may change from now on."""
         rows: list[tuple[Any, ...]] = []
         passages: list[tuple[int, int, int, int, int, int, str]] = []
+        places: list[tuple[Any, ...]] = []
         sums: list[tuple[int, bytes]] = []
         titles: list[str] = []
         texts: list[str] = []
@@ -118,9 +119,12 @@ class SQLiteStore:
                     titles.append(_heading(document.title, section))
                     texts.append(document.text[start:end])
                     key += 1
-                sums.append((number, _document_sum(rows[-1], passages[before:])))
+                placed = _places(document)
+                places += [(number, *place) for place in placed]
+                sums.append((number, _document_sum(rows[-1], passages[before:], placed)))
             connection.executemany("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             connection.executemany("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?, ?)", passages)
+            connection.executemany("INSERT INTO place VALUES (?, ?, ?, ?)", places)
             connection.executemany("INSERT INTO checksum VALUES (?, ?)", sums)
             dated = [(row[0], document.date) for row, document in zip(rows, documents, strict=True) if document.date]
             self._insert(connection, "dated", dated)
@@ -191,6 +195,7 @@ class SQLiteStore:
             connection.execute("DELETE FROM document WHERE key = ?", (number,))
             connection.execute("DELETE FROM dated WHERE document = ?", (number,))
             connection.execute("DELETE FROM checksum WHERE document = ?", (number,))
+            connection.execute("DELETE FROM place WHERE document = ?", (number,))
         return len(rows)
 
     @staticmethod
@@ -249,11 +254,49 @@ class SQLiteStore:
     def document(self, id: str) -> Document | None:
         with self._database.reading() as connection:
             row = connection.execute(
-                "SELECT id, text, title, source, ifnull(date, '') FROM document LEFT JOIN dated ON document = key "
+                "SELECT key, id, text, title, source, ifnull(date, '') FROM document LEFT JOIN dated ON document = key "
                 "WHERE live AND id = ?",
                 (id,),
             ).fetchone()
-        return Document(*row) if row else None
+            if row is None:
+                return None
+            number, id, text, title, source, date = row
+            return Document(id, text, title, source, date, self._places(connection, number))
+
+    def places(self, id: str) -> tuple[Place, ...]:
+        """Where in its file the parts of a document stand."""
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT key FROM document WHERE live AND id = ?", (id,)).fetchone()
+            return self._places(connection, row[0]) if row else ()
+
+    def set_places(self, id: str, places: tuple[Place, ...]) -> None:
+        """Note where in its file a document that is there already stands."""
+        with self._database.writing() as connection:
+            row = connection.execute("SELECT key, text FROM document WHERE live AND id = ?", (id,)).fetchone()
+            if row is None:
+                return
+            rows = _places(Document(id, row[1], places=places))
+            connection.execute("DELETE FROM place WHERE document = ?", row[:1])
+            connection.executemany("INSERT INTO place VALUES (?, ?, ?, ?)", [(row[0], *each) for each in rows])
+            for number, sum in schema.document_sums(connection, f"key = {row[0]:d}"):
+                connection.execute("INSERT OR REPLACE INTO checksum VALUES (?, ?)", (number, sum))
+
+    @staticmethod
+    def _places(connection: sqlite3.Connection, number: int) -> tuple[Place, ...]:
+        if (schema.version(connection) or 0) < schema.PLACES_SINCE:
+            return ()
+        rows = connection.execute("SELECT start, label, number FROM place WHERE document = ? ORDER BY start", (number,))
+        return tuple(Place(*row) for row in rows)
+
+    @staticmethod
+    def _places_between(connection: sqlite3.Connection, number: int, start: int, end: int) -> tuple[Place, ...]:
+        """The places that these characters of a document touch, as places of those characters."""
+        rows = connection.execute(
+            "SELECT start, label, number FROM place WHERE document = ?1 AND start < ?3 AND start >= ifnull("
+            "(SELECT max(start) FROM place WHERE document = ?1 AND start <= ?2), ?2) ORDER BY start",
+            (number, start, end),
+        )
+        return tuple(Place(max(at - start, 0), label, page) for at, label, page in rows)
 
     def text(self, id: str) -> StoredText | None:
         """A document to be read in pieces, however long it is."""
@@ -277,9 +320,9 @@ class SQLiteStore:
         with self._database.reading_blobs(len(keys)) as connection:
             return self._passages_at(connection, keys)
 
-    @staticmethod
-    def _passages_at(connection: sqlite3.Connection, keys: Sequence[int]) -> dict[int, Passage]:
+    def _passages_at(self, connection: sqlite3.Connection, keys: Sequence[int]) -> dict[int, Passage]:
         passages: dict[int, Passage] = {}
+        placed = (schema.version(connection) or 0) >= schema.PLACES_SINCE
         for piece in _in_pieces(keys, 500):
             rows = connection.execute(
                 "SELECT passage.key, start, end, byte_start, byte_end, document.key, id, title, first, section "
@@ -291,7 +334,8 @@ class SQLiteStore:
                 # Read only the passage's own bytes: a document can be a thousand times longer.
                 with connection.blobopen("document", "text", number, readonly=True) as blob:
                     text = bytes(blob[byte_start:byte_end]).decode("utf-8")
-                passages[key] = Passage(passage_id(id, key - first), id, text, start, end, title, section)
+                places = self._places_between(connection, number, start, end) if placed else ()
+                passages[key] = Passage(passage_id(id, key - first), id, text, start, end, title, section, places)
         return passages
 
     def keys_within(self, part: Filter) -> KeyRanges:
@@ -584,10 +628,21 @@ class SQLiteStore:
         self._database.close()
 
 
-def _document_sum(row: tuple[Any, ...], passages: Sequence[tuple[Any, ...]]) -> bytes:
-    """The checksum of a document's row, without `live`, and of its passages'; see `schema.document_sums`."""
+def _document_sum(
+    row: tuple[Any, ...], passages: Sequence[tuple[Any, ...]], places: Sequence[tuple[Any, ...]]
+) -> bytes:
+    """The checksum of a document's row, without `live`, and of what belongs to it; see `schema.document_sums`."""
     number, id, _live, *facts, _text = row
-    return row_sum([number, id, *facts, passages])
+    return schema.document_sum([number, id, *facts], passages, places)
+
+
+def _places(document: Document) -> list[tuple[Any, ...]]:
+    """The rows of a document's places; they are refused where they cannot be those of its text."""
+    rows = [(place.start, place.label, place.number) for place in document.places]
+    starts = [start for start, _, _ in rows]
+    if any(after <= before for before, after in pairwise([-1, *starts, max(len(document.text), 1)])):
+        raise LibraryError(f"the places of document '{document.id}' must rise, and begin inside of its text")
+    return rows
 
 
 def content_hash(document: Document) -> bytes:
