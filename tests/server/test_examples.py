@@ -32,6 +32,12 @@ from wherefrom.types import Document
         ("An R-Tree is a special index.", "What is an R-Tree?"),
         ("To print your cheques, select File and then Print.", "How do I print my cheques?"),
         ("To be sure, select it.", None),
+        ("The VACUUM command rebuilds the database file.", "What does the VACUUM command do?"),
+        ("git-reset - Reset current HEAD to the specified state", "What does git-reset do?"),
+        ("ALTER RULE — change the definition of a rule", "What does ALTER RULE do?"),
+        ("Use REINDEX to rebuild an index from scratch.", "How do I rebuild an index from scratch?"),
+        ("Autovacuum is used to reclaim space.", "What is Autovacuum used for?"),
+        ("Use it to do this.", None),
         ("Nobody knows.", None),
         ("", None),
     ],
@@ -51,6 +57,25 @@ def test_at_most_one_a_document_and_those_with_a_date_first(tmp_path: Path) -> N
         )
         assert sorted(examples(library, 6)) == ["What is Ötzi?", "When did Petra join the List?"]
         assert examples(library, 1) == ["When did Petra join the List?"]
+
+
+def test_manuals_get_some_and_kinds_of_questions_take_turns(tmp_path: Path) -> None:
+    with Library(tmp_path / "library") as library:
+        library.put(
+            [
+                Document(
+                    "reindex", "REINDEX — rebuild indexes\n\nREINDEX rebuilds an index using the data of its table."
+                ),
+                Document("vacuum", "The VACUUM command rebuilds the database file, repacking it."),
+                Document("begin", "Use ROLLBACK to abort a transaction. It is quick."),
+                Document("petra", "Petra joined the List in 1985."),
+            ]
+        )
+        assert examples(library, 3) == [
+            "When did Petra join the List?",
+            "How do I abort a transaction?",
+            "What does REINDEX do?",
+        ]
 
 
 def test_most_of_the_sample_library_s_are_answered(tmp_path: Path) -> None:

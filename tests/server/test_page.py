@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("playwright", reason="`pip install 'wherefrom[dev]'` brings playwright")
 
-from playwright.sync_api import Route, expect
+from playwright.sync_api import FilePayload, Route, expect
 
 from server.browsing import Open, answer_of, ask, browser, library_at, newest, opened, sample, serving_page, site
 from server.stages import GatedReader
@@ -399,7 +399,13 @@ def test_a_file_is_sent_asked_about_and_removed(own: str, opened: Open, tmp_path
         [tmp_path / name for name in ("harbour.md", "broken.pdf", "program.exe")]
     )
     rows = page.locator("#uploads > li")
-    expect(rows.filter(has_text="harbour.md")).to_contain_text("Done: 1 document added")
+    expect(rows.filter(has_text="harbour.md")).to_contain_text(
+        "Done: 1 document added. Harbour, 1 passage to answer from."
+    )
+    expect(rows.filter(has_text="harbour.md").get_by_role("link", name="Open it")).to_be_visible()
+    expect(page.locator("#uploads-summary")).to_have_text(
+        "3 of 3 files done, 1 document added, 2 not taken, and why stands below."
+    )
     expect(rows.filter(has_text="broken.pdf").locator("ul")).to_contain_text("broken.pdf: ")
     expect(rows.filter(has_text="program.exe")).to_contain_text("Not taken: 'program.exe' is not taken")
     expect(page.locator("#documents-count")).to_have_text("61 documents of 61.")
@@ -447,9 +453,49 @@ def test_files_can_be_dropped_and_a_file_on_its_way_cancelled(own: str, opened: 
     row.get_by_role("button", name="Cancel dropped.txt").click()
     expect(row).to_contain_text("Cancelled: nothing was sent.")
     page.unroute("**/documents")
+    expect(page.locator("#uploads-summary")).to_be_empty()  # one file tells of itself
     other = _dragged(page, "other.txt")
     page.dispatch_event("main", "drop", {"dataTransfer": other})
     expect(page.locator("#uploads > li", has_text="other.txt")).to_contain_text("Done: 1 document added")
+
+
+def test_a_folder_is_added_with_the_names_in_it(own: str, opened: Open, tmp_path: Path) -> None:
+    folder = tmp_path / "logbook"
+    (folder / "may").mkdir(parents=True)
+    (folder / "may" / "first.txt").write_text("On the first of May the gate of Velmouth was painted by Ida Lund.")
+    (folder / "second.txt").write_text("On the second of May it rained.")
+    (folder / ".hidden.txt").write_text("Nobody sees this.")
+    page = opened(f"{own}/#/documents")
+    expect(page.locator("#documents-count")).to_have_text("60 documents of 60.")
+    page.get_by_label("Add a folder").set_input_files(folder)
+    expect(page.locator("#uploads-summary")).to_have_text("2 of 2 files done, 2 documents added.")
+    expect(page.locator("#documents-list")).to_contain_text("logbook/may/first.txt")
+
+
+def test_an_empty_library_says_what_to_do_and_is_asked_when_it_is_filled(tmp_path: Path, opened: Open) -> None:
+    library = library_at(tmp_path / "library", "judge.min_chance=0.2")
+    library.make()
+    with serving_page(library) as address:
+        page = opened(address)
+        empty = page.get_by_role("region", name="There is nothing to ask yet")
+        expect(empty).to_contain_text("Drop files anywhere on this page")
+        expect(page.locator("#examples")).to_be_hidden()
+        empty.get_by_role("link", name="choose some").click()
+        expect(page.locator("#documents-count")).to_contain_text("The library is empty.")
+        texts = {
+            "harbour.txt": "Velmouth became a free harbour on 3 May 1931. The gate is green.",
+            "boiler.txt": "The boiler hums in the night. Nobody knows why.",
+            "mast.txt": "The mast is painted grey. It stands behind the shed.",
+        }
+        page.get_by_label("Add files").set_input_files(
+            [FilePayload(name=name, mimeType="text/plain", buffer=text.encode()) for name, text in texts.items()]
+        )
+        expect(page.locator("#uploads-summary")).to_have_text("3 of 3 files done, 3 documents added.")
+        page.get_by_role("link", name="Ask", exact=True).click()
+        expect(empty).to_be_hidden()
+        expect(page.locator("#library")).to_contain_text("3 documents, 3 passages")
+        page.locator("#examples").get_by_role("button", name="When did Velmouth become a free harbour?").click()
+        expect(page.locator("#progress")).to_have_text("Answered.")
 
 
 # -------------------------------------------------------------------------------------- feedback and history

@@ -20,7 +20,7 @@ export function useKey(given) {
 
 export const api = {
   ready: () => json("GET", "/ready"),
-  examples: () => json("GET", "/examples?limit=6"),
+  examples: (limit) => json("GET", `/examples?limit=${limit}`),
   documents: (after) => json("GET", `/documents?limit=1000&after=${encodeURIComponent(after)}`),
   document: (id, start, characters, signal) =>
     json("GET", `/documents/${encodeURIComponent(id)}?start=${start}&characters=${characters}`, undefined, signal),

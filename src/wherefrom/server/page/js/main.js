@@ -17,13 +17,22 @@ const viewer = new Viewer();
 const documents = new Documents(() => changed());
 const uploads = new Uploads(() => changed());
 let view = "#/";
+let settling = 0;
 let known = () => {};
 const configured = new Promise((resolve) => (known = resolve)); // which styles there are
 
-async function changed() {
+/** Something was added or has gone: at once in the lists, a moment later in the examples, which take asking. */
+function changed() {
   viewer.forget();
   documents.refresh(view === "#/documents");
-  if (await look()) asking.examples((await api.examples().catch(() => ({ questions: [] }))).questions);
+  look();
+  clearTimeout(settling);
+  settling = setTimeout(() => examples().catch(() => asking.examples([])), 2000);
+}
+
+/** The first ones soon, the rest when they have been tried. */
+async function examples() {
+  for (const limit of [2, 6]) asking.examples((await api.examples(limit)).questions);
 }
 
 /** Show the part that the address names. Addresses that are not ours, such as the skip link's, change nothing. */
@@ -90,8 +99,7 @@ async function start() {
   known();
   performance.mark("interactive");
   const greet = async () => {
-    const [{ questions }] = await Promise.all([api.examples(), uploads.resume()]);
-    asking.examples(questions);
+    await Promise.all([examples(), uploads.resume()]);
   };
   // Without a key nobody is asked for one until something needs it.
   greet().catch((problem) => problem.status === 401 || problems.show(byId("trouble"), problem));

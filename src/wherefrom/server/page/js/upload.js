@@ -3,6 +3,7 @@
 import { api, send } from "./api.js";
 import { byId, count, make, named, plain } from "./dom.js";
 import * as problems from "./problems.js";
+import { linkTo } from "./viewer.js";
 
 const AT_ONCE = 2;
 const LOOK_SECONDS = 1; // the server answers sooner when the job is done
@@ -11,26 +12,60 @@ const MOST_ROWS = 100; // finished ones beyond this are taken off the page
 export class Uploads {
   #waiting = [];
   #running = 0;
+  #all = []; // since the last time that none was on its way
 
   /** `changed` is called when the library has. */
   constructor(changed) {
     this.changed = changed;
-    byId("files").addEventListener("change", (event) => {
-      this.add(event.target.files);
-      event.target.value = "";
-    });
+    for (const id of ["files", "folder"])
+      byId(id).addEventListener("change", (event) => {
+        this.add(event.target.files);
+        event.target.value = "";
+      });
   }
 
   add(files) {
-    for (const file of files) this.#waiting.push(new Upload(file.webkitRelativePath || file.name, file, this.changed));
+    if (this.#all.every((upload) => upload.over)) this.#all = [];
+    for (const file of files) {
+      const name = file.webkitRelativePath || file.name;
+      if (!name.split("/").some((part) => part.startsWith("."))) this.#all.push(this.#queued(name, file)); // not hidden ones
+    }
     this.#next();
+  }
+
+  #queued(name, file) {
+    const upload = new Upload(name, file, (ended) => this.#ended(ended));
+    this.#waiting.push(upload);
+    return upload;
+  }
+
+  #ended({ report }) {
+    this.#summarize();
+    if (report.added || report.replaced || report.removed?.length) this.changed();
+  }
+
+  /** What became of all files together, where there are several. */
+  #summarize() {
+    const all = this.#all;
+    const total = (what) => all.reduce((sum, upload) => sum + (upload.report[what] ?? 0), 0);
+    const over = all.filter((upload) => upload.over).length;
+    const [added, replaced, same] = ["added", "replaced", "unchanged"].map(total);
+    const refused = all.filter((upload) => upload.refused).length;
+    const parts = [
+      `${over.toLocaleString("en")} of ${count(all.length, "file")} done`,
+      added ? `${count(added, "document")} added` : "",
+      replaced ? `${replaced.toLocaleString("en")} replaced` : "",
+      same ? `${same.toLocaleString("en")} already there` : "",
+      refused ? `${refused.toLocaleString("en")} not taken, and why stands below` : "",
+    ];
+    byId("uploads-summary").textContent = all.length > 1 ? `${parts.filter(Boolean).join(", ")}.` : "";
   }
 
   /** Go on telling of what was sent before the page was loaded. */
   async resume() {
     const { jobs } = await api.jobs();
     for (const job of jobs.filter(({ state, kind }) => kind === "upload" && ["queued", "running"].includes(state))) {
-      new Upload(job.names.join(", "), null, this.changed).follow(job);
+      new Upload(job.names.join(", "), null, (ended) => this.#ended(ended)).follow(job);
     }
   }
 
@@ -51,9 +86,12 @@ export class Uploads {
 class Upload {
   #job = null;
   #sending = new AbortController();
+  over = false;
+  refused = false;
+  report = {};
 
-  constructor(name, file, changed) {
-    Object.assign(this, { name, file, changed });
+  constructor(name, file, ended) {
+    Object.assign(this, { name, file, ended });
     this.bar = make("progress", { max: "1", value: "0", "aria-label": `Progress of ${plain(name)}` });
     this.state = make("p", { class: "small", role: "status" }, "Waiting to be sent");
     this.trouble = make("div", { role: "alert" });
@@ -111,8 +149,19 @@ class Upload {
     if (job.state === "cancelled") this.#end("Cancelled.");
     else if (job.state === "failed")
       this.#end("It could not be read:", true, result?.failures ?? [{ name: this.name, reason: job.reason }]);
-    else this.#end(outcome(result), false, [...result.failures, ...(result.warnings ?? [])]);
-    this.changed();
+    else {
+      this.report = result;
+      this.#end(outcome(result), false, [...result.failures, ...(result.warnings ?? [])]);
+      if (result.added + result.replaced === 1) await this.#introduce();
+    }
+  }
+
+  /** What the library made of one document, and the way to it. */
+  async #introduce() {
+    const part = await api.document(this.name, 0, 1).catch(() => null); // a file of records has none of its name
+    if (!part) return;
+    const facts = `, ${count(part.passages_in_all, "passage")} to answer from. `;
+    this.state.append(" ", named(part.title || part.id), facts, make("a", { href: linkTo(part.id) }, "Open it"));
   }
 
   #told({ state, progress }) {
@@ -137,6 +186,8 @@ class Upload {
   }
 
   #end(text, failed = false, failures = []) {
+    this.over = true;
+    this.refused = failed;
     this.bar.remove();
     this.button.remove();
     this.row.classList.add("ended");
@@ -146,15 +197,17 @@ class Upload {
       make("li", { class: "failed" }, named(name), ": ", make("span", { dir: "auto" }, reason ?? "no reason is known")),
     );
     if (reasons.length) this.row.append(make("ul", { class: "small" }, ...reasons));
+    this.ended(this);
   }
 }
 
-function outcome({ added, replaced, unchanged, removed, passages }) {
+function outcome({ added, replaced, unchanged, removed, documents }) {
   const parts = [
     added ? `${count(added, "document")} added` : "",
     replaced ? `${count(replaced, "document")} replaced` : "",
     unchanged ? `${count(unchanged, "document")} already there` : "",
     removed?.length ? `${count(removed.length, "document")} gone` : "",
   ].filter(Boolean);
-  return `Done: ${parts.join(", ") || "nothing in it to add"}${passages ? ` (${count(passages, "passage")})` : ""}.`;
+  const now = added + replaced > 1 ? ` The library has ${count(documents, "document")} now.` : "";
+  return `Done: ${parts.join(", ") || "nothing in it to add"}.${now}`;
 }
