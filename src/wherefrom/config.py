@@ -28,10 +28,14 @@ class IngestSettings:
     max_megabytes: float = 64.0  # one document, unpacked; a long novel is 3, and a bigger file is rarely prose
     batch_passages: int = 20_000  # written and acknowledged together; larger is faster, smaller loses less
     batch_seconds: float = 10.0  # ... or after this long, so that slow formats are acknowledged too
+    seconds_per_file: float = 120.0  # to read it, or one record of many; a PDF of 10,000 pages takes half of that
+    parse_megabytes: int = 2048  # memory to read it in; a web page of 64 MB takes a good half of that
     warn_language: bool = True  # name documents that are not in English: the networks read English alone
 
     def __post_init__(self) -> None:
-        _positive("ingest", self, "max_megabytes", "batch_passages", "batch_seconds")
+        _positive(
+            "ingest", self, "max_megabytes", "batch_passages", "batch_seconds", "seconds_per_file", "parse_megabytes"
+        )
 
 
 @dataclass(frozen=True, slots=True)

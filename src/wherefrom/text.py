@@ -200,7 +200,13 @@ def sections(text: str, spans: Sequence[Span], title: str = "") -> list[str]:
 
 def words(text: str) -> list[Span]:
     """The words and punctuation marks of a text as (start, end); `well-known` and `3.5` are one word."""
-    return [match.span() for match in _WORD.finditer(text)]
+    return list(each_word(text, 0, len(text)))
+
+
+def each_word(text: str, start: int, end: int) -> Iterator[Span]:
+    """The words between two places one by one: all those of a file without a blank take its size many times."""
+    for match in _WORD.finditer(text, start, end):
+        yield match.span()
 
 
 def whole_words(text: str) -> list[Span]:

@@ -103,3 +103,18 @@ def test_control_characters_in_a_page_are_left_out_and_the_rest_is_read() -> Non
     assert "One" in text
     assert "two" in text
     assert "Four" in text
+
+
+@pytest.mark.parametrize("unit", ["a. ", "東", ".\n"])
+def test_what_is_cut_into_millions_of_pieces_is_not_held_in_pieces(unit: str) -> None:
+    import tracemalloc
+
+    text = unit * (60_000 // len(unit))
+    tracemalloc.start()
+    try:
+        spans = split(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert spans
+    assert peak < 12 * len(text)  # a list of its sentences or words takes forty times the text and more

@@ -75,10 +75,10 @@ def test_what_is_no_ordinary_file_is_refused_with_the_reason(tmp_path: Path) -> 
     pipe = tmp_path / "pipe.txt"
     os.mkfifo(pipe)
     for path, reason in [
-        (tmp_path, "it is a folder"),
+        (tmp_path, "it is a folder, not a file"),
         (tmp_path / "missing.txt", "it is not there"),
         (link, "it is a link to a file that is not there"),
-        (pipe, "it is not an ordinary file"),
+        (pipe, "it is a pipe, not a file"),
     ]:
         with pytest.raises(IngestError, match=f"^{reason}$"):
             whole(path, LIMIT)

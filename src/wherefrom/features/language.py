@@ -8,7 +8,8 @@ what cannot be told apart is taken for English. It goes by scripts, and by words
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
@@ -118,6 +119,8 @@ def out_of_reach(text: str) -> str:
 
 def _script(text: str, alone: bool) -> str | None:
     """The language whose script most letters are in; `alone`: no English words stand beside it, and fewer will do."""
+    if text.isascii():
+        return None
     dense = len(_DENSE.findall(text))
     others = len(_OTHER_LETTERS.findall(text)) + 2 * dense
     latin = sum(letter.isalpha() and letter < "\u0250" for letter in text)
@@ -131,21 +134,29 @@ def _script(text: str, alone: bool) -> str | None:
 
 def _best(words: Sequence[str]) -> tuple[str, _Evidence]:
     """The language that most words speak for; the first by name of several."""
-    weighed = {language: _weighed(words, known) for language, known in _languages().items()}
+    counts = Counter(words)
+    function = counts.keys() & FUNCTION_WORDS
+    common = counts.keys() & _common()
+    weighed = {language: _weighed(counts, function, common, known) for language, known in _languages().items()}
     language = max(weighed, key=lambda name: weighed[name].order)
     return language, weighed[language]
 
 
-def _weighed(words: Sequence[str], known: _Words) -> _Evidence:
-    others = [word for word in words if word not in known.own and word not in known.shared]
-    own = [word for word in words if word in known.own]
+def _weighed(counts: Counter[str], function: Set[str], common: Set[str], known: _Words) -> _Evidence:
+    """Sets are compared, not words one by one: a document is weighed for a score of languages."""
+    own = counts.keys() & known.own
+    shared = counts.keys() & known.shared
+
+    def times(words: Set[str]) -> int:
+        return sum(counts[word] for word in words)
+
     return _Evidence(
-        own=len(set(own)),
-        times=len(own),
-        weak=sum(word in known.weak for word in words),
-        shared=sum(word in known.shared for word in words),
-        function=sum(word in FUNCTION_WORDS for word in others),
-        common=sum(word in _common() for word in others),
+        own=len(own),
+        times=times(own),
+        weak=times(shared & known.weak),
+        shared=times(shared),
+        function=times(function - own - shared),
+        common=times(common - own - shared),
     )
 
 
@@ -154,7 +165,7 @@ def _words(text: str) -> list[str]:
     words: list[str] = []
     for match in _WORD.finditer(text):
         word = match[0].lower().replace("’", "'")
-        elided = _ELIDED.fullmatch(word)
+        elided = _ELIDED.fullmatch(word) if "'" in word else None
         words += [f"{elided[1]}'", elided[2]] if elided else [word]
     return words
 

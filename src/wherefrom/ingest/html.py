@@ -35,7 +35,7 @@ def read(data: bytes, name: str) -> Record:
         _prune(page)
         _keep_marked_main(page)
         blocks = _blocks(page)
-    except (RecursionError, MemoryError) as error:
+    except RecursionError as error:
         raise IngestError(_TOO_DEEP) from error
     title = title or readable_name(name)
     text, places = laid_out(_set(_without_links(blocks)), title)
@@ -157,6 +157,8 @@ def _tree(markup: str) -> tuple[Any | None, bool]:
         page = html.document_fromstring(markup.encode("utf_8", "ignore"), parser=parser, ensure_head_body=True)
     except (etree.ParserError, etree.XMLSyntaxError):
         return None, False
+    except MemoryError:
+        raise
     except Exception as error:  # whatever a parser says about a broken page, it is the page's fault
         raise IngestError("it cannot be read as a web page") from error
     return page, any("Excessive depth" in entry.message for entry in parser.error_log)

@@ -10,16 +10,17 @@ from pathlib import Path
 
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
-from wherefrom.features.language import foreign_document
-from wherefrom.ingest.formats import kind_of, read
 from wherefrom.ingest.outcome import IngestFailure, Record
+from wherefrom.ingest.parsing import Parser, parser
 from wherefrom.ingest.prune import Pruning
-from wherefrom.ingest.walk import InputFile, walk
+from wherefrom.ingest.source import ordinary
+from wherefrom.ingest.walk import InputFile, shown_path, walk
 from wherefrom.store.library import LibraryFolder
 from wherefrom.store.sqlite import content_hash
 from wherefrom.types import Document
 
 _BATCH_CHARACTERS = 32_000_000  # few but very long documents fill a batch too
+_HASH_BYTES = 1 << 20  # read at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +116,15 @@ def ingest_changes(
 
 
 def _ingested(
-    run: _Run, list_files: Callable[[], Sequence[InputFile]], gone: Callable[[_Run], Sequence[str]]
+    run: _Run, list_files: Callable[[], Sequence[InputFile | IngestFailure]], gone: Callable[[_Run], Sequence[str]]
 ) -> IngestReport:
     begun = time.perf_counter()
     folder, tally = run.folder, run.tally
     with folder.writing():
-        run.files(list_files())
+        files = list_files()
+        tally.failures += [each for each in files if isinstance(each, IngestFailure)]
+        with parser(run.settings) as files_parser:
+            run.files([each for each in files if isinstance(each, InputFile)], files_parser)
         leaving = gone(run)
         removed = folder.remove(leaving) if leaving else []
     documents, passages = folder.store.counts()
@@ -151,7 +155,7 @@ class _Run:
     ) -> None:
         self.tally = _Tally()
         self.folder = folder
-        self._settings = settings
+        self.settings = settings
         self._report = report
         self._acknowledged = acknowledged
         self._batch: list[Document] = []
@@ -161,7 +165,7 @@ class _Run:
         self._ids: dict[str, str] = {}  # every id of this run and the file it came from
         self._read_whole: set[str] = set()
 
-    def files(self, files: Sequence[InputFile]) -> None:
+    def files(self, files: Sequence[InputFile], parser: Parser) -> None:
         sizes = [_size(file.path) for file in files]
         total, before = sum(sizes), 0
         for number, (file, size) in enumerate(zip(files, sizes, strict=True)):
@@ -172,9 +176,9 @@ class _Run:
 
             reached(0)
             try:
-                self._file(file, reached)
+                self._file(file, parser, reached)
             except IngestError as error:
-                self.tally.failures.append(IngestFailure(str(file.path), str(error)))
+                self.tally.failures.append(IngestFailure(shown_path(file.path), str(error)))
             before += size
         self._write()
         documents = self.tally.added + self.tally.replaced + self.tally.unchanged
@@ -193,30 +197,32 @@ class _Run:
             if id not in self._ids
         ]
 
-    def _file(self, file: InputFile, reached: Callable[[int], None]) -> None:
-        if not file.named and file.path.is_file() and kind_of(file.path) is None:
-            self.tally.ignored.append(str(file.path))
-            return
+    def _file(self, file: InputFile, parser: Parser, reached: Callable[[int], None]) -> None:
         source = file.source
+        known_hash = self.folder.store.file_hash(source)
+        if known_hash is None and not file.named and _is_file(file.path) and parser.kind(file.path) is None:
+            self.tally.ignored.append(shown_path(file.path))
+            return
         digest = file_hash(file.path)
         # What has been sent replaces what has its name, even if the very same was sent before that.
-        if not file.sent and self.folder.store.file_hash(source) == digest and not self._damaged(source):
+        if not file.sent and known_hash == digest and not self._damaged(source):
             self.tally.unchanged += 1
             self._date(source, _changed(file.path))
             return
         failures = len(self.tally.failures)
-        for outcome in read(file.path, self._settings, reached):
+        warn = self.settings.warn_language and self.folder.settings.index.language == "english"
+        for outcome in parser.read(file.path, reached, language=warn):
             if isinstance(outcome, IngestFailure):
                 self.tally.failures.append(outcome)
             else:
-                self._record(file, source, outcome)
+                self._record(file, source, outcome.record, outcome.language)
         if len(self.tally.failures) == failures:
             self._read_whole.add(source)
             # One with fewer records than before is read again until the others are pruned.
             if all(id in self._ids for id in self.folder.store.with_source(source)):
                 self._batch_files[source] = digest
 
-    def _record(self, file: InputFile, source: str, record: Record) -> None:
+    def _record(self, file: InputFile, source: str, record: Record, language: str | None) -> None:
         id = self._id(file, source, record)
         if id in self._ids:
             where = "in the same file" if self._ids[id] == source else f"in {self._ids[id]}"
@@ -239,7 +245,8 @@ class _Run:
             self.tally.replaced += 1
             if known[0] != source:
                 self.tally.taken_over.append(id)
-        self._warn(file, record)
+        if language is not None:
+            self._warn(file, record, language)
         self._batch.append(document)
         self._batch_size += len(document.text)
         if self._full():
@@ -256,15 +263,12 @@ class _Run:
         if date and len(known) < len(ids):
             self.folder.store.set_dates({id: date for id in ids if id not in known})
 
-    def _warn(self, file: InputFile, record: Record) -> None:
+    def _warn(self, file: InputFile, record: Record, language: str) -> None:
         """Complain about a document in another language than the one that questions are asked in."""
-        english = self.folder.settings.index.language == "english"
-        language = foreign_document(record.text) if english and self._settings.warn_language else None
-        if language is not None:
-            name = f"{file.path}:{record.place}" if record.place else str(file.path)
-            self.tally.warnings.append(
-                IngestFailure(name, f"it seems to be in {language}, which cannot be asked about (English only)")
-            )
+        name = f"{file.path}:{record.place}" if record.place else str(file.path)
+        self.tally.warnings.append(
+            IngestFailure(name, f"it seems to be in {language}, which cannot be asked about (English only)")
+        )
 
     def _id(self, file: InputFile, source: str, record: Record) -> str:
         """The record's own id; or the file's name, told apart from an equally named file elsewhere."""
@@ -286,9 +290,9 @@ class _Run:
     def _full(self) -> bool:
         about_passages = self._batch_size / 500
         return (
-            about_passages >= self._settings.batch_passages
+            about_passages >= self.settings.batch_passages
             or self._batch_size >= _BATCH_CHARACTERS
-            or time.monotonic() - self._batch_begun >= self._settings.batch_seconds
+            or time.monotonic() - self._batch_begun >= self.settings.batch_seconds
         )
 
     def _write(self) -> None:
@@ -301,13 +305,22 @@ class _Run:
 
 def file_hash(path: Path) -> bytes:
     """By which a file that has not changed is known."""
+    digest = hashlib.blake2b(digest_size=16)
+    with ordinary(path) as file:
+        try:
+            while piece := file.read(_HASH_BYTES):
+                digest.update(piece)
+        except OSError as error:
+            raise IngestError(f"it cannot be read: {(error.strerror or str(error)).lower()}") from error
+    return digest.digest()
+
+
+def _is_file(path: Path) -> bool:
+    """Whether it is an ordinary file; where that cannot be seen, reading it will say why."""
     try:
-        with path.open("rb") as handle:
-            return hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).digest()
-    except FileNotFoundError as error:
-        raise IngestError("there is no such file") from error
-    except OSError as error:
-        raise IngestError(f"it cannot be opened: {error.strerror}") from error
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _changed(path: Path) -> str:

@@ -6,6 +6,7 @@ import codecs
 import gzip
 import io
 import lzma
+import os
 import re
 import stat
 import unicodedata
@@ -25,6 +26,7 @@ PACKED_SUFFIXES = (".gz", ".xz")
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 _BUFFER_BYTES = 262_144  # read at a time; progress is reported as often
+_PIECE_BYTES = 1 << 20
 
 
 # ---------------------------------------------------------------------------------------------- bytes
@@ -37,16 +39,59 @@ def opened(path: Path, reached: Callable[[int], None] | None = None) -> Iterator
     The suffix does not matter: a packed file that lost its `.gz` and a plain one that gained it both work.
     `reached` is called from time to time with how many bytes of the file, as it lies on disk, have been read.
     """
+    with ordinary(path) as file:
+        yield _unpacked(file, path, reached)
+
+
+_KINDS = (  # of what is no file, as people call them
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+@contextmanager
+def ordinary(path: Path) -> Iterator[io.BufferedReader]:
+    """The file as it lies on disk; what is none is an IngestError: a pipe would wait for ever, a device never ends."""
     try:
-        # A pipe would wait for ever and a device never ends, so only ordinary files are opened.
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            raise IngestError("it is a folder" if stat.S_ISDIR(mode) else "it is not an ordinary file")
-        file = path.open("rb")
+        _check_ordinary(path.stat().st_mode)  # before it is opened: to open a device may do something to it
+        file = io.FileIO(os.open(path, os.O_RDONLY | _DO_NOT_WAIT))
     except OSError as error:
         raise _refusal(error, path) from error
     with file:
-        yield _unpacked(file, path, reached)
+        status = os.fstat(file.fileno())
+        _check_ordinary(status.st_mode)  # it may have become another meanwhile
+        yield io.BufferedReader(_UpTo(file, status.st_size), _BUFFER_BYTES)
+
+
+_DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # for somebody to write into a pipe
+
+
+def _check_ordinary(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = next((name for test, name in _KINDS if test(mode)), "something else")
+        raise IngestError(f"it is {kind}, not a file")
+
+
+class _UpTo(io.RawIOBase):
+    """A file as long as it was when it was opened: one that is being written to might never end."""
+
+    def __init__(self, file: io.FileIO, size: int) -> None:
+        self._file = file
+        self._left = size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        count = self._file.readinto(memoryview(buffer)[: self._left])
+        self._left -= count or 0
+        return count or 0
+
+    def tell(self) -> int:
+        return self._file.tell()
 
 
 def packed(path: Path) -> bool:
@@ -56,12 +101,16 @@ def packed(path: Path) -> bool:
 
 
 def whole(path: Path, limit_bytes: int, reached: Callable[[int], None] | None = None) -> bytes:
-    """All bytes of the file, unpacked; refused, after `limit_bytes` + 1 of them, if there are more."""
+    """All bytes of the file, unpacked; refused, soon after `limit_bytes` of them, if there are more."""
+    pieces: list[bytes] = []
+    left = limit_bytes
     with opened(path, reached) as file:
-        data = file.read(limit_bytes + 1)
-    if len(data) > limit_bytes:
-        raise IngestError(f"it is {too_long(limit_bytes)}")
-    return data
+        while piece := file.read(_PIECE_BYTES):  # to ask for all at once would take memory for the limit
+            pieces.append(piece)
+            left -= len(piece)
+            if left < 0:
+                raise IngestError(f"it is {too_long(limit_bytes)}")
+    return b"".join(pieces)
 
 
 def too_long(limit_bytes: int) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 
 from wherefrom.config import SplitSettings
-from wherefrom.text import Span, has_unspaced_script, sentences, words
+from wherefrom.text import Span, each_sentence, each_word, has_unspaced_script
 
 _LONGEST_HEADING = 80  # characters
 _VISIBLE = re.compile(r"\S+")
@@ -19,21 +21,29 @@ def split(text: str, settings: SplitSettings | None = None) -> list[Span]:
     words, the next passage begins with it again. A sentence far longer than a passage is cut between words.
     """
     settings = settings or SplitSettings()
-    pieces, lengths = _pieces(text, settings.words)
+    rest = _pieces(text, settings.words)
     passages: list[Span] = []
-    first, taken = 0, 0  # the piece a passage begins with; how many pieces are in a passage already
-    while taken < len(pieces):
-        last, length = first, lengths[first]
-        while last + 1 < len(pieces) and (last < taken or _closer(length, length + lengths[last + 1], settings.words)):
+    # What a passage may hold, and the piece behind it; of a file of millions of sentences no more is kept at a time.
+    pieces: list[tuple[Span, int]] = []
+    taken = 0  # how many of these are in the passage before
+    while True:
+        pieces += islice(rest, 2 - len(pieces)) if len(pieces) < 2 else ()
+        if taken >= len(pieces):
+            return passages
+        last, length = 0, pieces[0][1]
+        while last + 1 < len(pieces) and (
+            last < taken or _closer(length, length + pieces[last + 1][1], settings.words)
+        ):
             last += 1
-            length += lengths[last]
-        while taken <= last - 1 and last > first and last + 1 < len(pieces) and _is_heading(text, *pieces[last]):
+            length += pieces[last][1]
+            if last + 1 == len(pieces):
+                pieces += islice(rest, 1)
+        while taken <= last - 1 and last + 1 < len(pieces) and _is_heading(text, *pieces[last][0]):
             last -= 1  # a heading belongs to what follows it
-        passages.append((pieces[first][0], pieces[last][1]))
-        taken = last + 1
-        repeats = last > first and lengths[last] <= settings.overlap
-        first = last if repeats else taken
-    return passages
+        passages.append((pieces[0][0][0], pieces[last][0][1]))
+        repeats = last > 0 and pieces[last][1] <= settings.overlap
+        del pieces[: last if repeats else last + 1]
+        taken = 1 if repeats else 0
 
 
 def _closer(length: int, longer: int, target: int) -> bool:
@@ -47,40 +57,38 @@ def _is_heading(text: str, start: int, end: int) -> bool:
     return ends_block and end - start <= _LONGEST_HEADING and text[end - 1].isalnum()
 
 
-def _pieces(text: str, limit: int) -> tuple[list[Span], list[int]]:
+def _pieces(text: str, limit: int) -> Iterator[tuple[Span, int]]:
     """Sentences with their lengths in words; one of more than one and a half passages is cut."""
     unspaced = has_unspaced_script(text)
-    spans: list[Span] = []
-    lengths: list[int] = []
-    for start, end in sentences(text):
+    for start, end in each_sentence(text):
         # Counting blanks is 20 times faster than finding words, and a passage is only *about* 100 of them.
-        length = len(words(text[start:end])) if unspaced else text.count(" ", start, end) + 1
+        length = sum(1 for _ in each_word(text, start, end)) if unspaced else text.count(" ", start, end) + 1
         if length <= limit * 3 // 2 and end - start <= limit * 24:
-            spans.append((start, end))
-            lengths.append(length)
+            yield (start, end), length
         else:
-            for span, count in _cut(text, start, end, limit, unspaced):
-                spans.append(span)
-                lengths.append(count)
-    return spans, lengths
+            yield from _cut(text, start, end, limit, unspaced)
 
 
-def _cut(text: str, start: int, end: int, limit: int, unspaced: bool) -> list[tuple[Span, int]]:
+def _cut(text: str, start: int, end: int, limit: int, unspaced: bool) -> Iterator[tuple[Span, int]]:
     """A very long sentence in parts of at most `limit` words, or of 24 characters a word if it has none."""
-    if unspaced:
-        units = [(start + a, start + b) for a, b in words(text[start:end])]
-    else:
-        units = [match.span() for match in _VISIBLE.finditer(text, start, end)]
-    parts: list[tuple[Span, int]] = []
-    begin, stop, count = units[0][0], units[0][0], 0
-    for a, b in units:
+    begin = stop = start
+    count = 0
+    for a, b in _units(text, start, end, unspaced):
         if count and (count == limit or b - begin > limit * 24):
-            parts.append(((begin, stop), count))
+            yield (begin, stop), count
             begin, count = a, 0
         while b - begin > limit * 24:  # one unbroken run of characters, such as a data dump
-            parts.append(((begin, begin + limit * 24), limit))
+            yield (begin, begin + limit * 24), limit
             begin, count = begin + limit * 24, 0
         stop, count = b, count + 1
     if stop > begin:
-        parts.append(((begin, stop), count))
-    return parts
+        yield (begin, stop), count
+
+
+def _units(text: str, start: int, end: int, unspaced: bool) -> Iterator[Span]:
+    """What a sentence may be cut between: words, or whatever stands between blanks."""
+    if unspaced:
+        yield from each_word(text, start, end)
+    else:
+        for match in _VISIBLE.finditer(text, start, end):
+            yield match.span()

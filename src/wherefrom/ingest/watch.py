@@ -11,8 +11,8 @@ from typing import Literal, Protocol
 
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError, LibraryDamaged, LibraryError, PruneRefused
-from wherefrom.ingest.formats import kind_of
 from wherefrom.ingest.outcome import IngestFailure
+from wherefrom.ingest.parsing import Parser, parser
 from wherefrom.ingest.run import IngestReport, file_hash, ingest, ingest_changes
 from wherefrom.ingest.walk import InputFile, walk
 from wherefrom.store.library import LibraryFolder
@@ -168,7 +168,8 @@ class Watch:
         self, root: _Root, changed: Sequence[Path], gone: Sequence[Path], stamps: Mapping[Path, _Stamp]
     ) -> bool:
         store = self._library.store
-        readable = [path for path in changed if kind_of(path) is not None]
+        with parser(self._settings) as files_parser:
+            readable = [path for path in changed if _is_readable(path, files_parser)]
         before = {path: store.file_hash(str(path)) for path in (*readable, *gone)}
         known = {path: store.with_source(str(path)) for path in (*readable, *gone)}
         renamed = _renamed([path for path in readable if not known[path]], {path: before[path] for path in gone})
@@ -254,12 +255,22 @@ def _stamps(root: _Root) -> dict[Path, _Stamp] | None:
     root.identity = now
     stamps: dict[Path, _Stamp] = {}
     for file in walk([root.path]):
+        if isinstance(file, IngestFailure):  # told when the watch began
+            continue
         try:
             facts = file.path.stat()
         except OSError:  # gone in this moment; or a link that leads nowhere
             continue
         stamps[file.path.absolute()] = facts.st_mtime_ns, facts.st_size, facts.st_ino
     return stamps if root.path.is_dir() else None
+
+
+def _is_readable(path: Path, files_parser: Parser) -> bool:
+    """Whether a file is of a kind that is read; one that breaks its reader at that is tried, and then named."""
+    try:
+        return files_parser.kind(path) is not None
+    except IngestError:
+        return True
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
