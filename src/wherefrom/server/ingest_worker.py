@@ -259,7 +259,8 @@ class _Child:
 
     def __init__(self, module: str, library: Path, settings: Settings) -> None:
         start = f"import sys; from {module} import main; main(*sys.argv[1:])"
-        self._command = [sys.executable, "-c", start, str(library), json.dumps(to_mapping(settings))]
+        # -P: the folder that the server was started in may hold a json.py, and that must not run.
+        self._command = [sys.executable, "-P", "-c", start, str(library), json.dumps(to_mapping(settings))]
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._jobs_sent = 0
