@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from wherefrom.ingest.watch import WatchEvent, WatchRules
     from wherefrom.pipeline import Pipeline
     from wherefrom.stages import OnWords
+    from wherefrom.store.backup import BackupReport
     from wherefrom.store.feedback import Feedback
     from wherefrom.store.reading import StoredText
     from wherefrom.store.rescue import RescueReport
@@ -185,6 +186,27 @@ class Library:
         from wherefrom.store.rescue import rescue
 
         return rescue(self.path, Path(new).expanduser(), split, INDEXES)
+
+    def backup(self, file: str | Path, extras: Mapping[str, bytes] | None = None, force: bool = False) -> BackupReport:
+        """Write the documents and all that was said of answers into one file; nobody has to stop writing meanwhile.
+
+        `extras` are more files to put into it, by name. Where the file is there already it is replaced with `force`.
+        """
+        from wherefrom.store.backup import backup
+
+        return backup(self._folder(), Path(file).expanduser(), extras or {}, force)
+
+    @staticmethod
+    def restore(
+        file: str | Path, new: str | Path, report: Callable[[int, int], None] = lambda *_: None
+    ) -> tuple[BackupReport, dict[str, bytes]]:
+        """Make a library of a backup, in a folder that is not there; with it comes what else was in the backup.
+
+        Everything is verified, and the indexes are built; `report` is called with how many passages of how many are.
+        """
+        from wherefrom.store.backup import restore
+
+        return restore(Path(file).expanduser(), Path(new).expanduser(), split, INDEXES, report)
 
     # Reading.
 

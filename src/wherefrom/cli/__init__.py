@@ -20,6 +20,8 @@ COMMANDS = (
     "show",
     "remove",
     "watch",
+    "backup",
+    "restore",
     "check",
     "rescue",
     "index",

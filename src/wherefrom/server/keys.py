@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import re
 import secrets
 import sqlite3
@@ -74,6 +75,23 @@ class Keys:
         if not rows and self._folder.guarded:
             raise self._folder.lost_keys()
         return [Key(*row) for row in rows]
+
+    def exported(self) -> bytes:
+        """All keys with the hashes of their secrets, for a backup."""
+        if not self.all():
+            return b""
+        with self._folder.opened() as connection:
+            rows = connection.execute("SELECT name, hash, scope, per_minute, made FROM key ORDER BY name").fetchall()
+        return json.dumps([[name, bytes(hash).hex(), *rest] for name, hash, *rest in rows]).encode()
+
+    def take_in(self, exported: bytes) -> int:
+        """Keep the keys that another library exported; how many they are."""
+        rows = [(name, bytes.fromhex(hash), *rest) for name, hash, *rest in json.loads(exported)]
+        self._folder.make()
+        self._folder.guard(True)
+        with self._folder.opened() as connection:
+            connection.executemany("INSERT OR REPLACE INTO key VALUES (?, ?, ?, ?, ?)", rows)
+        return len(rows)
 
     def remove(self, name: str) -> None:
         gone = 0

@@ -1,8 +1,8 @@
 """The line of questions: who may join it, in whose turn they are answered, and when who may not shall come back.
 
 Everybody waits about as long as everybody else: clients take turns, however many questions one of them asks, and none
-can fill the line alone. Nobody waits in vain: a question that could not be answered for long is refused at once with the
-time to come back, and when it is back it goes before those who are new.
+can fill the line alone. Nobody waits in vain: a question that could not be answered for long is refused at once with
+the time to come back, and when it is back it goes before those who are new.
 """
 
 from __future__ import annotations

@@ -202,6 +202,15 @@ class LibraryFolder:
         self._rebuild(name, report)
         return self.store.counts()[1]
 
+    def build_all(self, names: Iterable[str], report: Callable[[int, int], None] = lambda *_: None) -> None:
+        """Build these indexes of a library whose documents were put there without any."""
+        with self.mending():
+            self.store.recover()
+            for name in names:
+                self._rebuild(name, report)
+            self.store.forget(self.store.retired(), self._sums())
+            self._write_toml()
+
     # Reading.
 
     def index(self, name: str) -> Index:

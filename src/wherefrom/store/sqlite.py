@@ -7,6 +7,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -542,6 +543,12 @@ class SQLiteStore:
         """Bring the tables of an older format up to date."""
         with self._database.reading() as connection:
             schema.upgrade(connection)
+
+    def copy_to(self, path: Path) -> None:
+        """A copy of the database as it is at this instant, while others may be writing."""
+        with self._database.reading() as connection, closing(sqlite3.connect(path)) as copy:
+            connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
 
     def open(self, create: bool) -> None:
         """Lay or upgrade the tables if `create`; foreign and newer ones are refused."""
