@@ -116,3 +116,17 @@ def answer_of(page: Page) -> str:
 def newest(page: Page) -> Locator:
     """The turn of the thread that was asked last."""
     return page.locator(".turn").first
+
+
+WCAG = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "resultTypes": ["violations"],
+}
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds wrong, as (rule: where)."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    violated = Axe().run(page, options=WCAG).response["violations"]
+    return [f"{each['id']}: {node['target']} {node['failureSummary']}" for each in violated for node in each["nodes"]]

@@ -16,7 +16,19 @@ pytest.importorskip("playwright", reason="`pip install 'wherefrom[dev]'` brings 
 
 from playwright.sync_api import FilePayload, Route, expect
 
-from server.browsing import Open, answer_of, ask, browser, library_at, newest, opened, sample, serving_page, site
+from server.browsing import (
+    Open,
+    answer_of,
+    ask,
+    browser,
+    library_at,
+    newest,
+    opened,
+    sample,
+    serving_page,
+    site,
+    violations,
+)
 from server.stages import GatedReader
 from wherefrom import Library
 from wherefrom.config import resolve
@@ -197,6 +209,9 @@ def test_why_it_won_is_told_with_each_stage_s_score(site: str, opened: Open) -> 
     page.get_by_text("How this answer was found").click()
     expect(why).to_contain_text("By its words, its passage was first of")
     expect(why.locator(".ranked").last.locator("> li").first).to_contain_text("the answer is from here")
+    expect(why.locator(".scores").first).to_be_hidden()  # numbers are for those who want them
+    why.get_by_role("button", name="Show the scores").click()
+    expect(why.locator(".scores").first).to_be_visible()
     assert "Words in common" in why.locator(".scores dt").all_text_contents()
     why.get_by_text("What the scores mean").click()
     expect(why.get_by_text("how many words, and how rare ones")).to_be_visible()
@@ -478,6 +493,8 @@ def test_an_empty_library_says_what_to_do_and_is_asked_when_it_is_filled(tmp_pat
     with serving_page(library) as address:
         page = opened(address)
         empty = page.get_by_role("region", name="There is nothing to ask yet")
+        expect(empty).to_be_visible()
+        assert violations(page) == []
         expect(empty).to_contain_text("Drop files anywhere on this page")
         expect(page.locator("#examples")).to_be_hidden()
         empty.get_by_role("link", name="choose some").click()

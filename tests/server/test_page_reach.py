@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 pytest.importorskip("playwright", reason="`pip install 'wherefrom[dev]'` brings playwright")
 pytest.importorskip("axe_playwright_python", reason="`pip install 'wherefrom[dev]'` brings it")
 
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import FilePayload, expect
 
-from server.browsing import Open, answer_of, ask, browser, library_at, opened, sample, serving_page, site
+from server.browsing import Open, answer_of, ask, browser, library_at, opened, sample, serving_page, site, violations
 from wherefrom.types import Document
 
 if TYPE_CHECKING:
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["browser", "opened", "sample", "site"]  # fixtures
 
 ICELAND = "When did Iceland become a republic?"
-WCAG = {
-    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    "resultTypes": ["violations"],
-}
 MANY = 1000
 LONG_BYTES = 1_000_000
 
@@ -54,12 +49,6 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     library.put(documents)
     with serving_page(library) as address:
         yield address
-
-
-def violations(page: Page) -> list[str]:
-    """What axe finds wrong, as (rule: where)."""
-    violated = Axe().run(page, options=WCAG).response["violations"]
-    return [f"{each['id']}: {node['target']} {node['failureSummary']}" for each in violated for node in each["nodes"]]
 
 
 def fits(page: Page) -> bool:
@@ -133,15 +122,23 @@ def test_dialogs_hold_the_focus_and_give_it_back(site: str, opened: Open) -> Non
 # ----------------------------------------------------------------------------------------------- axe and colour
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_wrong(site: str, opened: Open, scheme: str) -> None:
-    page = opened(site, color_scheme=scheme, reduced_motion="reduce")
+SCREENS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"width": 390, "height": 844, "color_scheme": "dark"},
+}
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_axe_finds_nothing_wrong(site: str, opened: Open, screen: str) -> None:
+    page = opened(site, reduced_motion="reduce", **SCREENS[screen])
     expect(page.locator("#examples button").first).to_be_visible()
     page.get_by_text("More", exact=True).click()
     assert violations(page) == []
     ask(page, ICELAND)
     page.locator(".answer .word").nth(3).hover()
     page.get_by_text("How this answer was found").click()
+    page.get_by_role("button", name="Show the scores").click()
     page.get_by_text("What the scores mean").click()
     assert violations(page) == []
     page.get_by_role("link", name="Open the document at this word").click()
@@ -149,9 +146,19 @@ def test_axe_finds_nothing_wrong(site: str, opened: Open, scheme: str) -> None:
     assert violations(page) == []
     page.keyboard.press("Escape")
     ask(page, "Who invented the zipper in Iceland?")
+    assert violations(page) == []  # with the question before it as a line
+    page.locator(".folded .line").click()
     assert violations(page) == []
+    page.goto(f"{site}/#/document/nature/olive-tree.pdf?at=10-20")
+    expect(page.locator("#leaf canvas")).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("button", name="Close").click()
+    page.goto(f"{site}/#/document/manual/05-troubleshooting.md")
+    expect(page.locator("#viewer-text table")).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("button", name="Close").click()
+    page.get_by_label("Your question").fill("Who?")
     page.route("**/ask", lambda route: route.abort(), times=1)
-    page.keyboard.press("Tab")
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.locator("#ask-trouble")).to_contain_text("cannot be reached")
     assert violations(page) == []

@@ -71,7 +71,7 @@ class Drawings:
     async def _drawn(self, data: bytes, wanted: WantedPage) -> tuple[dict[str, Any], bytes]:
         """Have a process of its own draw it, and end that process whatever happens."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", self._start, str(_MEGABYTES), str(math.ceil(self._seconds)),
+            sys.executable, "-P", "-c", self._start, str(_MEGABYTES), str(math.ceil(self._seconds)),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         try:

@@ -30,9 +30,15 @@ function changed() {
   settling = setTimeout(() => examples().catch(() => asking.examples([])), 2000);
 }
 
-/** The first ones soon, the rest when they have been tried. */
+/** The first ones soon, the rest when they have been tried, which the server does for some seconds at a time. */
 async function examples() {
-  for (const limit of [2, 6]) asking.examples((await api.examples(limit)).questions);
+  let shown = -1;
+  for (const limit of [2, 6, 6, 6]) {
+    const { questions } = await api.examples(limit);
+    asking.examples(questions);
+    if (limit === 6 && (questions.length === 6 || questions.length === shown)) return;
+    shown = questions.length;
+  }
 }
 
 /** Show the part that the address names. Addresses that are not ours, such as the skip link's, change nothing. */

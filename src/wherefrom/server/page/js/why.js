@@ -16,6 +16,10 @@ const KNOWN = {
   span: ["These words", "how probable the network finds exactly these words among all words of all passages"],
   read: ["As an answer", "what the reader gives these words as an answer; the order is by this"],
   rerank: ["Second look", "the order after a second look at the answers"],
+  match: ["Like meaning", "how nearly the passage's words mean what the question's words mean"],
+  null_margin: ["Ahead of “not here”", "how far the network prefers these words to saying that the passage does not answer"],
+  own_passage: ["Within its passage", "how probable the network finds these words among those of their own passage"],
+  tokens: ["Length", "how many pieces of words it has"],
 };
 const FEW = 5; // shown before the rest is asked for
 
@@ -45,7 +49,15 @@ export function explained(hits, candidates, answered, declines = false) {
       ),
     );
   }
-  if (names.length) box.append(meanings(names));
+  if (names.length) {
+    const toggle = make("button", { type: "button", "aria-pressed": "false" }, "Show the scores");
+    toggle.addEventListener("click", () => {
+      const shown = box.classList.toggle("with-scores");
+      toggle.setAttribute("aria-pressed", String(shown));
+    });
+    box.prepend(make("p", { class: "buttons" }, toggle));
+    box.append(meanings(names));
+  }
   return box;
 }
 
@@ -61,10 +73,10 @@ function told(hits, candidates) {
     if (hits[place].features.rank !== undefined) story.push(`; ranked, it is ${ordinal(place + 1)}`);
     story.push(". ");
   }
-  if (candidates[1]) {
-    const ahead = best.score - candidates[1].score;
-    story.push("The next best answer is “", named(shortened(candidates[1].text, 60)), `”, ${number(ahead)} behind.`);
-  } else story.push("There was no other answer to choose from.");
+  const bare = ({ text }) => text.replace(/[^\p{L}\p{N}]+/gu, " ").trim().toLowerCase();
+  const other = candidates.find((candidate) => !` ${bare(best)} `.includes(` ${bare(candidate)} `));
+  if (other) story.push("The next best answer that says something else is “", named(shortened(other.text, 60)), "”.");
+  else story.push("There was no other answer to choose from.");
   return story;
 }
 
@@ -127,7 +139,7 @@ function scalesOf(all) {
 }
 
 function meanings(names) {
-  const details = make("details", {}, make("summary", {}, "What the scores mean"));
+  const details = make("details", { class: "meaning-of" }, make("summary", {}, "What the scores mean"));
   const terms = make("dl", { class: "meaning small" });
   for (const name of names) {
     const meaning = Object.hasOwn(KNOWN, name) ? KNOWN[name][1] : "a score that this page does not know by name";
