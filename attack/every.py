@@ -6,5 +6,7 @@ from attack.damage import DAMAGE
 from attack.fuzz import FUZZ
 from attack.kills import KILLS
 from attack.load import LOAD
+from attack.requests import ODD_REQUESTS
+from attack.soak import SOAK
 
-CAMPAIGNS = (KILLS, FUZZ, DAMAGE, LOAD)
+CAMPAIGNS = (KILLS, FUZZ, DAMAGE, ODD_REQUESTS, LOAD, SOAK)

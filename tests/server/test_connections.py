@@ -214,3 +214,21 @@ class TestWhatIsNoHTTP:
         assert b"application/problem+json" in answer
         assert b"x-content-type-options: nosniff" in answer.lower()
         assert "Traceback" not in log.read_text()
+
+    @pytest.mark.parametrize(
+        "target", [b"GET /health", b"POST /ask", b"DELETE /documents/none", b"GET /documents/keys.txt"]
+    )
+    def test_a_body_that_breaks_off_from_http_is_refused_once(
+        self, served: tuple[str, int, Path], target: bytes
+    ) -> None:
+        """The request is in hand already: its answer was sent behind the refusal of its body, and that failed."""
+        address, _, log = served
+        before = len(log.read_text())
+        with connected(address) as connection:
+            head = target + b" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+            connection.sendall(head + b"5\r\nhello\r\nzz\r\n")
+            answer = heard(connection)
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert answer.count(b"HTTP/1.1 ") == 1
+        assert is_served(address)
+        assert "unexpected" not in log.read_text()[before:]

@@ -150,6 +150,9 @@ class Connection(H11Protocol):
             )
             for event in (response, h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # whatever the app still answers to the request before, nobody hears it
+            self.cycle.message_event.set()
         self.transport.close()
 
 
