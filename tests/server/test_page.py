@@ -422,7 +422,7 @@ def test_a_file_is_sent_asked_about_and_removed(own: str, opened: Open, tmp_path
         "3 of 3 files done, 1 document added, 2 not taken, and why stands below."
     )
     expect(rows.filter(has_text="broken.pdf").locator("ul")).to_contain_text("broken.pdf: ")
-    expect(rows.filter(has_text="program.exe")).to_contain_text("Not taken: 'program.exe' is not taken")
+    expect(rows.filter(has_text="program.exe")).to_contain_text("Not taken: it is in no format")
     expect(page.locator("#documents-count")).to_have_text("61 documents of 61.")
     page.get_by_role("link", name="Ask").click()
     ask(page, "Who is the harbour master of Velmouth?")

@@ -129,7 +129,7 @@ class Upload {
         this.state.textContent = "Not sent yet";
         return problems.show(this.trouble, problem, () => this.send());
       }
-      this.#end(`Not taken: ${problem.detail}`, true);
+      this.#end(`Not taken: ${problem.detail.replace(/^'.*' is not taken: /, "")}`, true);
     }
   }
 
