@@ -251,7 +251,7 @@ class TestIngest:
         (notes / "empty.txt").write_bytes(b"")
         done = run("ingest", str(notes), str(notes / "missing.md"))
         assert done.returncode == 1
-        for name in ("broken.docx", "empty.txt: it is empty", "missing.md: there is no such file"):
+        for name in ("broken.docx", "empty.txt: it is empty", "missing.md: it is not there"):
             assert name in done.stderr
         assert "2 added, 0 replaced, 0 unchanged, 3 not read" in done.stdout
         report = json.loads(run("ingest", "--json", str(notes)).stdout)

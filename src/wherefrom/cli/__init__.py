@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 import warnings
 
 import click
 
 from wherefrom import __version__
+from wherefrom.cli.output import one_line, say
 from wherefrom.errors import WherefromError
 
 # The order in which help lists them.
@@ -97,7 +99,7 @@ def wherefrom(context: click.Context, library: str | None) -> None:
 def _show_warning(message: Warning | str, category: type[Warning], *_place: object, **_more: object) -> None:
     """A warning in words, without the line of code that gave it."""
     ours = category.__module__.startswith("wherefrom.")
-    click.echo(f"wherefrom: {'warning' if ours else category.__name__}: {message}", err=True)
+    say(f"wherefrom: {'warning' if ours else category.__name__}: {message}", err=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -107,12 +109,14 @@ def main(arguments: list[str] | None = None) -> None:
             warnings.showwarning = _show_warning
             code = wherefrom.main(args=arguments, prog_name="wherefrom", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        say(shown.getvalue(), err=True, nl=False)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("wherefrom: interrupted", err=True)
+        say("wherefrom: interrupted", err=True)
         code = 130
     except WherefromError as error:
-        click.echo(f"wherefrom: {error}", err=True)
+        say(one_line(f"wherefrom: {error}"), err=True)
         code = error.exit_code
     sys.exit(code if isinstance(code, int) else 0)

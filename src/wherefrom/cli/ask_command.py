@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wherefrom.cli.options import filter_options, json_option, k_option, library_options, opened
-from wherefrom.cli.output import faint, for_people, marked_all, print_json, strong
+from wherefrom.cli.output import faint, for_people, marked_all, one_line, print_json, say, strong
 from wherefrom.text import FUNCTION_WORDS, Span, sentences
 from wherefrom.types import STYLES, Style, joined
 from wherefrom.write.attest import attested
@@ -80,7 +80,7 @@ def command(
         if picture is not None:
             _draw(opened_library, trace, picture)
     if picture is not None and not as_json:
-        click.echo(faint(f"\nwrote {picture}"))
+        say(faint(f"\nwrote {picture}"))
 
 
 def _checked(file: Path | None) -> Path | None:
@@ -116,58 +116,56 @@ class _Typed:
     def __call__(self, _number: int, words: tuple[Word, ...]) -> None:
         fresh = joined(words)
         self.text += fresh
-        click.echo(strong(fresh), nl=False)
+        say(strong(fresh), nl=False)
 
 
 def _print_answer(trace: Trace, typed: str) -> None:
     answer = trace.answer
     assert answer is not None
     if answer.reason:
-        click.echo(strong("I can't answer that:") + f" {answer.reason}.")
+        say(strong("I can't answer that:") + f" {answer.reason}.")
         return
     if answer.text is None:
-        click.echo(
-            strong("I don't know.") + f" Nothing in the library seems to answer this (chance {answer.chance:.2f})."
-        )
+        say(strong("I don't know.") + f" Nothing in the library seems to answer this (chance {answer.chance:.2f}).")
         if trace.hits:
             nearest = list(dict.fromkeys(_named(hit.passage) for hit in trace.hits))[:3]
-            click.echo(faint("Nearest: " + "; ".join(nearest)))
+            say(faint("Nearest: " + "; ".join(nearest)))
         return
     if not answer.text.startswith(typed):
-        click.echo()
+        say()
         typed = ""
-    click.echo(strong(answer.text[len(typed) :]))
-    click.echo(faint(f"chance {answer.chance:.2f}{_own(answer)}"))
+    say(strong(answer.text[len(typed) :]))
+    say(faint(f"chance {answer.chance:.2f}{_own(answer)}"))
     for passage in answer.evidence:
         copied = _copied(answer, passage)
         start, end = copied[0][0], copied[-1][1]
-        click.echo()
+        say()
         place = f"from {_named(passage, (start, end))}, characters {passage.start + start} to {passage.start + end}"
         if passage.document_id in answer.gone:
             place += ", whose file is gone"
         if answer.text.split() == passage.text.split():  # it stands above, whole
-            click.echo(place)
+            say(place)
         else:
-            click.echo(f"{place}:")
-            click.echo("  " + _shown(passage.text, copied).replace("\n", "\n  "))
+            say(f"{place}:")
+            say("  " + _shown(passage.text, copied).replace("\n", "\n  "))
     for other in answer.disagrees:
         age = ", an older version" if other.older else ""
         dated = f", {other.date[:10]}" if other.date else ""
-        click.echo()
+        say()
         where = _named(other.passage, (other.start, other.end))
-        click.echo(f"another source says {strong(' '.join(other.text.split()))}: {where}{age}{dated}")
+        say(f"another source says {strong(' '.join(other.text.split()))}: {where}{age}{dated}")
 
 
 def _print_reasons(reasons: Reasons) -> None:
-    click.echo()
+    say()
     for step in reasons.steps:
-        click.echo(f"{strong(f'{step.stage:<8}')}  {step.summary}")
+        say(f"{strong(f'{step.stage:<8}')}  {one_line(step.summary)}")
         for detail in step.details:
-            click.echo(f"          {detail}")
-    click.echo(reasons.closing)
+            say(f"          {one_line(detail)}")
+    say(one_line(reasons.closing))
     if reasons.lost is not None:
         stage = f"lost in {reasons.lost.stage}" if reasons.lost.stage else "not lost"
-        click.echo(f'expected "{reasons.lost.expected}": {stage}; {reasons.lost.detail}')
+        say(f'expected "{reasons.lost.expected}": {stage}; {one_line(reasons.lost.detail)}')
 
 
 def _own(answer: Answer) -> str:
@@ -181,7 +179,7 @@ def _named(passage: Passage, span: Span = (0, 1)) -> str:
     """A source, and where in its file these characters of the passage stand."""
     place = passage.place_of(*span)
     file = f"{passage.document_id}, {place}" if place else passage.document_id
-    return f"{passage.title} ({file})" if passage.title else file
+    return one_line(f"{passage.title} ({file})" if passage.title else file)
 
 
 def _shown(text: str, copied: Sequence[Span]) -> str:

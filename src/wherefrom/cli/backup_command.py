@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import json_option, library_options, opened
-from wherefrom.cli.output import print_json
+from wherefrom.cli.output import print_json, say
 
 KEYS = "keys.json"  # in the archive
 
@@ -44,7 +44,7 @@ def command(
     if as_json:
         print_json(report)
         return
-    click.echo(
+    say(
         f"{report.path} holds {report.documents:,} documents in {report.passages:,} passages"
         f"{' and the keys' * bool(report.extras)}; {report.bytes / 1e6:,.1f} MB, {report.seconds:.1f} s."
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import json_option, library_options, opened
-from wherefrom.cli.output import print_json
+from wherefrom.cli.output import print_json, say, styled
 
 
 @click.command("check")
@@ -27,9 +27,9 @@ def command(no_repair: bool, as_json: bool, library: str | None, toml: Path | No
         print_json({"sound": result.sound, **{n: getattr(result, n) for n in ("documents", "passages", "problems")}})
     else:
         for problem in result.problems:
-            state = click.style("repaired", fg="green") if problem.repaired else click.style("wrong", fg="red")
-            click.echo(f"{state}  {problem.what}")
+            state = styled("repaired", "green") if problem.repaired else styled("wrong", "red")
+            say(f"{state}  {problem.what}")
         verdict = "sound" if result.sound else "not sound"
-        click.echo(f"The library is {verdict}: {result.documents:,} documents in {result.passages:,} passages.")
+        say(f"The library is {verdict}: {result.documents:,} documents in {result.passages:,} passages.")
     if not result.sound:
         sys.exit(1)

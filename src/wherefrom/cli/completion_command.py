@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from wherefrom.cli.output import say
+
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
@@ -21,4 +23,4 @@ def command(shell: str) -> None:
 
     complete = get_completion_class(shell)
     assert complete is not None
-    click.echo(complete(wherefrom, {}, "wherefrom", "_WHEREFROM_COMPLETE").source())
+    say(complete(wherefrom, {}, "wherefrom", "_WHEREFROM_COMPLETE").source())

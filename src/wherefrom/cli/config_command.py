@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import json_option, library_options, opened, settings
-from wherefrom.cli.output import print_json
+from wherefrom.cli.output import print_json, say
 from wherefrom.config import names, to_mapping
 from wherefrom.errors import LibraryMissing, SettingsError
 
@@ -36,7 +36,7 @@ def command(
         else:
             import tomli_w
 
-            click.echo(tomli_w.dumps(values), nl=False)
+            say(tomli_w.dumps(values), nl=False)
         return
     if name not in names():
         import difflib
@@ -48,4 +48,4 @@ def command(
     if as_json:
         print_json(value)
     else:
-        click.echo(str(value).lower() if isinstance(value, bool) else value)
+        say(str(value).lower() if isinstance(value, bool) else value)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import json_option
-from wherefrom.cli.output import print_json, table
+from wherefrom.cli.output import print_json, say, table
 from wherefrom.cli.progress import counted
 
 
@@ -80,7 +80,7 @@ def ten_passages(
         print_json(facts)
         return
     for split, counts in facts.items():
-        click.echo(
+        say(
             f"{split}: {counts.questions:,} questions, {counts.answerable:,} answerable, "
             f"{counts.well_formed:,} with a sentence; {out / counts.file}"
         )
@@ -113,4 +113,4 @@ def passages(dataset: str, file: Path, split: str, out: Path) -> None:
                     row = {"id": passage.id, "title": passage.title, "text": passage.text}
                     lines.write(json.dumps(row, ensure_ascii=False) + "\n")
     fresh.replace(out)
-    click.echo(f"{len(seen):,} passages in {out}")
+    say(f"{len(seen):,} passages in {out}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import library_options, opened
+from wherefrom.cli.output import say
 
 
 @click.group("feedback")
@@ -41,6 +42,6 @@ def export(
             lines.write(msgspec.json.encode(row) + b"\n")
             tally.examples += raw
     fresh.replace(out)
-    click.echo(f"{tally.examples:,} {'verdicts' if raw else 'examples'} in {out}")
+    say(f"{tally.examples:,} {'verdicts' if raw else 'examples'} in {out}")
     for why, count in sorted(tally.left_out.items()):
-        click.echo(f"{count:,} left out: {why}")
+        say(f"{count:,} left out: {why}")

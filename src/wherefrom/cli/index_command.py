@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import json_option, library_options, opened
-from wherefrom.cli.output import print_json
+from wherefrom.cli.output import print_json, say
 
 
 @click.command("index")
@@ -32,14 +32,14 @@ def command(
     if as_json:
         print_json({"index": kind, "passages": passages, "seconds": round(seconds, 3)})
     elif not quiet:
-        click.echo(f"The {kind} index has {passages:,} passages; {seconds:.1f} s.")
+        say(f"The {kind} index has {passages:,} passages; {seconds:.1f} s.")
 
 
 def _print_progress(done: int, passages: int) -> None:
     """How far it is: one line for people, which is written over, and a line each time for logs."""
-    click.echo(f"{done:>10,} of {passages:,} passages", err=True, nl=not sys.stderr.isatty())
+    say(f"{done:>10,} of {passages:,} passages", err=True, nl=not sys.stderr.isatty())
     if sys.stderr.isatty():
-        click.echo("\r", err=True, nl=False)
+        say("\r", err=True, nl=False)
 
 
 def _silent(done: int, passages: int) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wherefrom.cli.options import json_option, library_options, opened
-from wherefrom.cli.output import print_json
+from wherefrom.cli.output import one_line, print_json, say, styled
 from wherefrom.cli.progress import shown
 
 if TYPE_CHECKING:
@@ -54,18 +54,18 @@ def command(
 
 def _print_report(result: IngestReport, quiet: bool) -> None:
     for failure in result.failures[:_SHOWN]:
-        click.echo(f"{click.style('not read', fg='red')}  {failure.name}: {failure.reason}", err=True)
+        say(f"{styled('not read', 'red')}  {one_line(failure.name)}: {failure.reason}", err=True)
     if len(result.failures) > _SHOWN:
-        click.echo(f"... and {len(result.failures) - _SHOWN:,} more; --json names them all", err=True)
+        say(f"... and {len(result.failures) - _SHOWN:,} more; --json names them all", err=True)
     for warning in result.warnings[:_SHOWN]:
-        click.echo(f"{click.style('warning', fg='yellow')}  {warning.name}: {warning.reason}", err=True)
+        say(f"{styled('warning', 'yellow')}  {one_line(warning.name)}: {warning.reason}", err=True)
     if len(result.warnings) > _SHOWN:
-        click.echo(f"... and {len(result.warnings) - _SHOWN:,} more such; --json names them all", err=True)
+        say(f"... and {len(result.warnings) - _SHOWN:,} more such; --json names them all", err=True)
     if quiet:
         return
     if result.taken_over:
-        names = ", ".join(result.taken_over[:5]) + (" ..." if len(result.taken_over) > 5 else "")
-        click.echo(f"{len(result.taken_over):,} documents came from another file before: {names}")
+        names = ", ".join(map(one_line, result.taken_over[:5])) + (" ..." if len(result.taken_over) > 5 else "")
+        say(f"{len(result.taken_over):,} documents came from another file before: {names}")
     parts = [f"{result.added:,} added", f"{result.replaced:,} replaced", f"{result.unchanged:,} unchanged"]
     if result.removed:
         parts.append(f"{len(result.removed):,} removed")
@@ -73,5 +73,5 @@ def _print_report(result: IngestReport, quiet: bool) -> None:
         parts.append(f"{len(result.ignored):,} files of other kinds passed over")
     if result.failures:
         parts.append(f"{len(result.failures):,} not read")
-    click.echo(f"{', '.join(parts)}; {result.seconds:.1f} s.")
-    click.echo(f"The library now holds {result.documents:,} documents in {result.passages:,} passages.")
+    say(f"{', '.join(parts)}; {result.seconds:.1f} s.")
+    say(f"The library now holds {result.documents:,} documents in {result.passages:,} passages.")

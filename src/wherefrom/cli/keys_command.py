@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wherefrom.cli.options import json_option, named
-from wherefrom.cli.output import print_json, table
+from wherefrom.cli.output import print_json, say, table
 
 if TYPE_CHECKING:
     from wherefrom.server.keys import Keys, Scope
@@ -40,7 +40,7 @@ def add(name: str, scope: Scope, per_minute: int | None, as_json: bool, library:
     if as_json:
         print_json({"name": name, "scope": scope, "key": secret})
     else:
-        click.echo(secret)
+        say(secret)
 
 
 @command.command("list")
@@ -62,7 +62,7 @@ def list_keys(as_json: bool, library: str | None) -> None:
 def remove(name: str, library: str | None) -> None:
     """Remove a key; a server that runs refuses it from the next request on."""
     _keys(library).remove(name)
-    click.echo(f"removed {name}")
+    say(f"removed {name}")
 
 
 def _keys(library: str | None) -> Keys:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import filter_options, json_option, library_options, opened
-from wherefrom.cli.output import for_people, print_json, table
+from wherefrom.cli.output import for_people, print_json, say, table
 from wherefrom.types import Filter
 
 
@@ -33,4 +33,4 @@ def command(
         right=("passages", "characters"),
     )
     if for_people():
-        click.echo(f"{len(documents):,} documents")
+        say(f"{len(documents):,} documents")

@@ -151,6 +151,7 @@ def complete_document(context: click.Context, parameter: click.Parameter, incomp
 
     try:
         library = context.params.get("library") or (context.parent.params.get("library") if context.parent else None)
-        return [facts.id for facts in Library(library).documents() if facts.id.startswith(incomplete)]
+        ids = [facts.id for facts in Library(library).documents() if facts.id.startswith(incomplete)]
+        return [id for id in ids if id.isprintable()]  # a shell would take a line's end or an escape for its own
     except WherefromError:
         return []  # a shell that completes must not print errors

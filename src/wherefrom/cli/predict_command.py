@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import library_options, named
+from wherefrom.cli.output import say
 from wherefrom.cli.progress import counted
 from wherefrom.config import Settings, WriteSettings, resolve
 from wherefrom.types import STYLES, Style
@@ -106,4 +107,4 @@ def command(
     if form != "traces":
         run_of.export(run_of.read_traces(traces), run_of.FORMATS[_FORMATS.index(form)], out)
     if not quiet:
-        click.echo(f"{done:,} predictions in {out}")
+        say(f"{done:,} predictions in {out}")

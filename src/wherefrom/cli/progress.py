@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
+from wherefrom.cli.output import one_line, printable, say
 
 if TYPE_CHECKING:
     from wherefrom.ingest.run import IngestProgress
@@ -40,7 +40,7 @@ def _bar() -> Iterator[Callable[[IngestProgress], None]]:
         TaskProgressColumn(),
         TextColumn("{task.fields[rate]:>7,.0f}/s"),
         TimeRemainingColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # a name may hold [what looks like markup]
         console=Console(stderr=True),
         transient=True,
     ) as bar:
@@ -52,7 +52,7 @@ def _bar() -> Iterator[Callable[[IngestProgress], None]]:
                 task,
                 total=progress.bytes_in_all,
                 completed=progress.bytes,
-                description=progress.current[-40:],
+                description=one_line(printable(progress.current))[-40:],
                 documents=progress.documents,
                 rate=progress.documents / max(time.monotonic() - begun, 1e-3),
             )
@@ -85,7 +85,7 @@ def counted(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int
             last = now
             rate = done / (now - begun)
             left = f", {(total - done) / rate:.0f} s left" if total and rate else ""
-            click.echo(f"{what}: {done:,}{f' of {total:,}' if total else ''}, {rate:,.0f}/s{left}", err=True)
+            say(f"{what}: {done:,}{f' of {total:,}' if total else ''}, {rate:,.0f}/s{left}", err=True)
 
     yield report
 
@@ -98,7 +98,7 @@ def _lines() -> Callable[[IngestProgress], None]:
         now = time.monotonic()
         if now - last >= _LINE_EVERY:
             last = now
-            click.echo(line(progress, now - begun), err=True)
+            say(line(progress, now - begun), err=True)
 
     return report
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wherefrom.cli.options import complete_document, filter_options, json_option, library_options, opened
-from wherefrom.cli.output import print_json
+from wherefrom.cli.output import one_line, print_json, say
 from wherefrom.errors import NotFound
 from wherefrom.types import Filter
 
@@ -57,7 +57,7 @@ def command(
         print_json({"removed": removed})
     else:
         for id in removed:
-            click.echo(f"removed {id}")
+            say(f"removed {id}")
     missing = [id for id in dict.fromkeys(ids) if id not in removed] if not chosen else []
     if missing:
         raise NotFound(
@@ -92,11 +92,11 @@ def _agreed(going: Sequence[DocumentFacts], as_json: bool) -> bool:
         print_json({"removed": [], "would_remove": [facts.id for facts in going]})
         return False
     for facts in going[:_SHOWN]:
-        click.echo(f"  {facts.id}" + f"  ({facts.source}{', gone' * facts.gone})" * bool(facts.source))
+        say(f"  {one_line(facts.id)}" + f"  ({one_line(facts.source)}{', gone' * facts.gone})" * bool(facts.source))
     if len(going) > _SHOWN:
-        click.echo(f"  ... and {len(going) - _SHOWN:,} more")
+        say(f"  ... and {len(going) - _SHOWN:,} more")
     what = "this document" if len(going) == 1 else f"these {len(going):,} documents"
     if sys.stdin.isatty() and sys.stdout.isatty():
         return click.confirm(f"Remove {what}?")
-    click.echo(f"Nothing was removed; add --yes to remove {what}.", err=True)
+    say(f"Nothing was removed; add --yes to remove {what}.", err=True)
     return False

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from wherefrom.cli.output import say
+
 
 @click.command("report")
 @click.argument("scores", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="SCORES...")
@@ -25,4 +27,4 @@ def command(scores: tuple[Path, ...], out: Path, title: str) -> None:
     from wherefrom.evaluate.report import write_report
 
     write_report(scores, out, title)
-    click.echo(f"wrote {out}")
+    say(f"wrote {out}")

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 import click
 
 from wherefrom.cli.options import input_options, json_option, values_of
-from wherefrom.cli.output import for_people, print_json, table
+from wherefrom.cli.output import for_people, print_json, printable, say, table
 from wherefrom.systems import table as systems
 from wherefrom.systems.contract import input_fields
 
@@ -91,17 +91,13 @@ def command(
         if paper is None:
             raise click.UsageError("name the paper to run, or use --list to see them all")
         run_row = runner.SystemRows(
-            chosen[0],
-            values_of(_inputs(), given),
-            work or runs / "work",
-            lambda line: click.echo(line, err=True),
-            may_train,
+            chosen[0], values_of(_inputs(), given), work or runs / "work", lambda line: say(line, err=True), may_train
         )
         summary = runner.reproduce(chosen[0], row, runs, run_row, again=again)
         for refusal in summary.refused:
             reason = refusal.reason.removeprefix(f"{refusal.row.paper} {refusal.row.id}: ")
-            click.echo(f"refused {refusal.row.id}: {reason}", err=True)
-        click.echo(f"{len(summary.saved)} rows run, {len(summary.kept)} kept, {len(summary.refused)} refused")
+            say(f"refused {refusal.row.id}: {reason}", err=True)
+        say(f"{len(summary.saved)} rows run, {len(summary.kept)} kept, {len(summary.refused)} refused")
     comparisons = compare.listing(chosen, results.measured(runs, chosen))
     if row:
         wanted = {tables.paper(chosen[0].slug).row(row).id} if paper else {row}
@@ -109,6 +105,6 @@ def command(
     if as_json:
         print_json(render.as_objects(comparisons))
     elif for_people():
-        click.echo_via_pager(render.as_text(comparisons))
+        click.echo_via_pager(printable(render.as_text(comparisons)))
     else:
         table(render.HEADINGS, render.lines(comparisons))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wherefrom.cli.options import json_option
-from wherefrom.cli.output import print_json
+from wherefrom.cli.output import print_json, say, styled
 
 if TYPE_CHECKING:
     from wherefrom.store.rescue import RescueReport
@@ -40,8 +40,8 @@ def command(old: Path, new: Path, as_json: bool) -> None:
 
 
 def _print_report(report: RescueReport, old: Path) -> None:
-    click.echo(
-        f"{click.style('saved', fg='green')}  {report.documents:,} documents in {report.passages:,} passages, "
+    say(
+        f"{styled('saved', 'green')}  {report.documents:,} documents in {report.passages:,} passages, "
         f"{report.feedback:,} verdicts on answers"
     )
     lost = [f"{lost.id}: {lost.why}" for lost in report.lost if lost.id]
@@ -50,15 +50,15 @@ def _print_report(report: RescueReport, old: Path) -> None:
         documents = "document" if nameless == 1 else "documents"
         lost.append(f"{nameless:,} {documents} of which not even the name can be read")
     for line in (*lost[:_SHOWN], *report.notes):
-        click.echo(f"{click.style('lost', fg='red')}   {line}")
+        say(f"{styled('lost', 'red')}   {line}")
     if len(lost) > _SHOWN:
-        click.echo(f"       ... and {len(lost) - _SHOWN:,} more; --json names them all")
+        say(f"       ... and {len(lost) - _SHOWN:,} more; --json names them all")
     if report.unsure:
         names = ", ".join(report.unsure[:_SHOWN]) + (" ..." if len(report.unsure) > _SHOWN else "")
-        click.echo(f"saved whole, though name, source or date may be wrong: {names}")
+        say(f"saved whole, though name, source or date may be wrong: {names}")
     if report.again:
         names = " ".join(report.again[:_SHOWN]) + (" ..." if len(report.again) > _SHOWN else "")
-        click.echo(f"ingest again: {names}")
+        say(f"ingest again: {names}")
     for line in report.stays:
-        click.echo(f"not carried over: {line}")
-    click.echo(f"The new library is at {report.path}; nothing in {old} was changed.")
+        say(f"not carried over: {line}")
+    say(f"The new library is at {report.path}; nothing in {old} was changed.")

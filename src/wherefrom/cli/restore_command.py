@@ -8,7 +8,7 @@ import click
 
 from wherefrom.cli.backup_command import KEYS
 from wherefrom.cli.options import json_option
-from wherefrom.cli.output import print_json
+from wherefrom.cli.output import print_json, say
 from wherefrom.cli.progress import counted
 
 
@@ -36,11 +36,11 @@ def command(file: Path, new: Path, keys: bool, quiet: bool, as_json: bool) -> No
     if as_json:
         print_json(restored)
     elif not quiet:
-        click.echo(
+        say(
             f"{new} holds {restored.documents:,} documents in {restored.passages:,} passages, as they were on "
             f"{restored.made}; {restored.seconds:.1f} s."
         )
         if taken:
-            click.echo(f"Its server has the {taken:,} keys of then.")
+            say(f"Its server has the {taken:,} keys of then.")
         elif KEYS in extras:
-            click.echo("The backup also has the keys of its server, which were left out; --keys takes them.")
+            say("The backup also has the keys of its server, which were left out; --keys takes them.")

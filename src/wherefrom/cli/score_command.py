@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wherefrom.cli.options import json_option
-from wherefrom.cli.output import for_people, print_json, strong, table
+from wherefrom.cli.output import for_people, print_json, say, strong, table
 
 if TYPE_CHECKING:
     from wherefrom.evaluate.consistency import Consistency
@@ -105,14 +105,14 @@ def _print_scores(scores: DatasetScores, compared: dict[str, Difference]) -> Non
     table(("metric", "value", "95 %"), rows, right=("value",))
     if for_people():
         words = f"; an answer has {scores.lengths['all']:.1f} words" if "all" in scores.lengths else ""
-        click.echo(f"{scores.dataset}: {scores.examples:,} examples, {scores.missing:,} without a prediction{words}")
+        say(f"{scores.dataset}: {scores.examples:,} examples, {scores.missing:,} without a prediction{words}")
         for heading, groups in (("type", scores.by_type), ("keyword", scores.by_keyword)):
             wanted = ("em", "f1", "rouge_l", "bleu_1", "map", "mrr", "accuracy")
             names: list[str] = [name for name in wanted if name in scores.metrics]
             if names and any("words" in values for values in groups.values()):
                 names.append("words")
             if names and len(groups) > 1:
-                click.echo(strong(f"\nby {heading}"))
+                say(strong(f"\nby {heading}"))
                 table(
                     (heading, "examples", *names),
                     [
@@ -122,7 +122,7 @@ def _print_scores(scores: DatasetScores, compared: dict[str, Difference]) -> Non
                     right=("examples", *names),
                 )
     for name, difference in compared.items():
-        click.echo(
+        say(
             f"{name}: {_number(name, difference.one)} against {_number(name, difference.other)}, "
             f"difference {difference.difference:+.4g}, p = {difference.t_test_p:.4f} (t-test), "
             f"{difference.bootstrap_p:.4f} (bootstrap)"
@@ -130,7 +130,7 @@ def _print_scores(scores: DatasetScores, compared: dict[str, Difference]) -> Non
 
 
 def _print_styles(styles: Consistency) -> None:
-    click.echo(
+    say(
         f"{styles.one} against {styles.other}: {styles.questions:,} questions answered in both, "
         f"{styles.one_alone:,} in {styles.one} alone, {styles.other_alone:,} in {styles.other} alone; "
         f"{styles.agrees:.2f} % agree, {styles.zero_overlap:.2f} % share no word, "

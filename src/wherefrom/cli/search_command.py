@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import filter_options, json_option, k_option, library_options, opened
-from wherefrom.cli.output import print_json, snippet, table
+from wherefrom.cli.output import print_json, say, snippet, table
 from wherefrom.types import Filter
 
 _SHOWN = 10
@@ -38,7 +38,7 @@ def command(
         print_json(trace)
         return
     if not trace.hits:
-        click.echo("Nothing found.", err=True)
+        say("Nothing found.", err=True)
     table(
         ("score", "passage", "title", "text", "place"),
         [

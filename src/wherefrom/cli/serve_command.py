@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import library_options, named, settings
+from wherefrom.cli.output import say
 
 
 @click.command("serve")
@@ -45,5 +46,5 @@ def command(
         Path(path).expanduser() if path else default_path(),
         replace(chosen, server=server),
         create,
-        lambda text: click.echo(text, err=True),
+        lambda text: say(text, err=True),
     )

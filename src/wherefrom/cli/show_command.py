@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import complete_document, json_option, library_options, opened
-from wherefrom.cli.output import faint, print_json, strong
+from wherefrom.cli.output import faint, one_line, print_json, say, strong
 from wherefrom.errors import NotFound
 from wherefrom.types import Document, Passage
 
@@ -37,21 +37,21 @@ def command(
     elif passages:
         for passage in cut:
             _print_passage(passage)
-            click.echo()
+            say()
     elif isinstance(shown, Document):
-        click.echo(strong(shown.title))
+        say(strong(one_line(shown.title)))
         source = f"{shown.source or 'no file'}{', which is gone' * gone}"
-        click.echo(faint(f"{shown.id}, from {source}, {len(shown.text):,} characters"))
-        click.echo()
-        click.echo(shown.text)
+        say(faint(f"{one_line(shown.id)}, from {source}, {len(shown.text):,} characters"))
+        say()
+        say(shown.text)
     else:
         _print_passage(shown)
 
 
 def _print_passage(passage: Passage) -> None:
-    click.echo(strong(passage.title))
+    say(strong(one_line(passage.title)))
     place = passage.place_of(0, len(passage.text))
     characters = f"characters {passage.start} to {passage.end} of {passage.document_id}"
-    click.echo(faint(", ".join(filter(None, (passage.id, place, characters)))))
-    click.echo()
-    click.echo(passage.text)
+    say(faint(", ".join(filter(None, map(one_line, (passage.id, place, characters))))))
+    say()
+    say(passage.text)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from wherefrom.cli.options import input_options, set_option, values_of
+from wherefrom.cli.output import say
 from wherefrom.systems import table
 from wherefrom.systems.contract import About, inputs_of, settings_of
 
@@ -37,15 +38,15 @@ def train_one(about: About) -> click.Command:
 
         system = table.load(about.name)
         settings = settings_of(system.DEFAULTS, toml or about.recipe, overrides)
-        made = system.stages(settings, inputs_of(about.inputs, values_of(about.inputs, given), out), out, click.echo)
+        made = system.stages(settings, inputs_of(about.inputs, values_of(about.inputs, given), out), out, say)
         chosen = _chosen(about, stage, until)
         try:
-            stages.run(about.name, made, out, chosen, click.echo)
+            stages.run(about.name, made, out, chosen, say)
         except KeyboardInterrupt:
-            click.echo(f"stopped; all that was saved is in {out}, and the same command goes on from there", err=True)
+            say(f"stopped; all that was saved is in {out}, and the same command goes on from there", err=True)
             raise
         if chosen is None and about.use:
-            click.echo(about.use.format(weights=out / "weights", out=out))
+            say(about.use.format(weights=out / "weights", out=out))
 
     choice = click.Choice(about.stages)
     shipped = f" [default: {about.recipe.name}, what is shipped]" if about.recipe else ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wherefrom.cli.options import json_option, library_options, opened
-from wherefrom.cli.output import faint
+from wherefrom.cli.output import faint, one_line, safe_json, say, styled
 from wherefrom.errors import LibraryBusy
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def command(
         with _stopping(stop):
             opened_library.watch(folders, teller, stop, rules, poll)
     if not as_json:
-        click.echo(faint("stopped; what was told is in the library"))
+        say(faint("stopped; what was told is in the library"))
 
 
 class _Teller:
@@ -91,11 +91,11 @@ class _Teller:
         if self._as_json:
             import msgspec
 
-            click.echo(msgspec.json.encode(event).decode())
+            say(safe_json(msgspec.json.encode(event)).decode())
             return
-        what = click.style(f"{event.what:<8}", fg=_COLOURS.get(event.what, "green"))
-        detail = faint(f"  {event.detail}") if event.detail else ""
-        click.echo(f"{time.strftime('%H:%M:%S')}  {what}  {event.name}{detail}")
+        what = styled(f"{event.what:<8}", _COLOURS.get(event.what, "green"))
+        detail = faint(f"  {one_line(event.detail)}") if event.detail else ""
+        say(f"{time.strftime('%H:%M:%S')}  {what}  {one_line(event.name)}{detail}")
 
 
 @contextmanager

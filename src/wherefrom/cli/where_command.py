@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.options import json_option, library_options, named, opened
-from wherefrom.cli.output import print_json
+from wherefrom.cli.output import print_json, say
 from wherefrom.errors import LibraryMissing
 
 
@@ -29,12 +29,12 @@ def command(as_json: bool, library: str | None, toml: Path | None, overrides: tu
         documents, passages = counts or (None, None)
         print_json({"path": str(path), "because": because, "documents": documents, "passages": passages, "bytes": size})
         return
-    click.echo(str(path))
+    say(str(path))
     if counts is None:
         state = "there is no library yet; `wherefrom ingest FOLDER` makes it"
     else:
         state = f"{counts[0]:,} documents in {counts[1]:,} passages, {size / 1e6:,.1f} MB"
-    click.echo(f"{because}; {state}", err=True)
+    say(f"{because}; {state}", err=True)
 
 
 def _because(library: str | None) -> str:
