@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,10 @@ from attack.fuzz import run_command
 from wherefrom import Library
 from wherefrom.config import Settings, resolve
 from wherefrom.errors import WherefromError
+from wherefrom.server.folder import ServerFolder
+from wherefrom.server.jobs import Jobs
+from wherefrom.server.keys import Keys
+from wherefrom.server.rates import Rates
 from wherefrom.store.feedback import Feedback
 from wherefrom.types import Document, Passage, Question
 
@@ -33,6 +38,8 @@ assert wherefrom.build
 assert wherefrom.retrieve.tfidf
 
 CORRUPTIONS = 4  # of one attempt
+BASES = ("library", "killed")  # one that was closed, and one whose last writer was killed
+SECRET = "secret"  # the key of its server, beside a library until it is damaged
 PLAIN = ("rank.kind=none", "read.kind=sentence", "judge.kind=lexical", "write.kind=verbatim", "retrieve.match=none")
 CANARY = "quixotry"  # in every text, and in no message: errors do not quote documents
 QUESTIONS = ("Who repairs the boiler?", "Where is the key of cellar 7?", "When does the comet 12 return?", "zebra")
@@ -57,7 +64,7 @@ _COMMANDS = {  # every command that reads or writes a library; {l} is its folder
 
 
 def ready(shared: Path) -> None:
-    """A library as it is after some weeks of use, one beside it, and what the first one does."""
+    """Libraries as they are after some weeks of use, one of them left by a killed writer, and what they do."""
     if (shared / "expected.json").exists():
         return
     for name, offset in (("library", 0), ("other", 100)):
@@ -65,16 +72,34 @@ def ready(shared: Path) -> None:
         ended = ran(partial(_made, shared / name, offset), most_seconds=120)
         assert ended.status == 0, ended.lines
     (shared / "fresh.txt").write_text("A fresh text about otters.\n", encoding="utf-8")
-    shutil.copytree(shared / "library", shared / "rebuilt", dirs_exist_ok=True)
+    shutil.copytree(shared / "library", shared / "killed", dirs_exist_ok=True)
+    assert ran(partial(_killed, shared / "killed")).killed
+    assert (shared / "killed" / "documents.sqlite-wal").stat().st_size
+    expected = {name: _expected(shared, name) for name in BASES}
+    (shared / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
 
-    def rebuilt(_say: Say) -> None:
-        with Library(shared / "rebuilt") as library:
+
+def _expected(shared: Path, name: str) -> list[dict[str, str]]:
+    """What a library does, and what it does with indexes that were built anew."""
+    rebuilt = shared / f"{name}-rebuilt"
+    for copy in (rebuilt, shared / f"{name}-asked"):
+        shutil.copytree(shared / name, copy, dirs_exist_ok=True)
+
+    def work(_say: Say) -> None:
+        with Library(rebuilt) as library:
             library.build_index("bm25")
             library.build_index("tfidf")
 
-    ran(rebuilt)
-    expected = [_told(shared / "library"), _told(shared / "rebuilt")]
-    (shared / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
+    assert ran(work).status == 0
+    return [_told(shared / f"{name}-asked"), _told(rebuilt)]
+
+
+def _killed(path: Path, _say: Say) -> None:
+    """What was written last is in the log alone, and its writer never closed it."""
+    library = Library(path, resolve(overrides=["retrieve.kind=tfidf"]))
+    library.remove(["boiler-8.txt"])
+    library.put([_document(number, "late") for number in range(14)])
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _made(path: Path, offset: int, _say: Say) -> None:
@@ -88,14 +113,15 @@ def _made(path: Path, offset: int, _say: Say) -> None:
         library.remove([f"cellar-{offset + 3}.txt", f"comet-{offset + 15}.txt"])
         passage = Passage("comet-12.txt#0", "comet-12.txt", "A comet.", 0, 8, "Comet")
         library.add_feedback(Feedback("When?", "right", "June", None, "short", (passage,), (), "me", "2024-01-01", 1))
-        from wherefrom.server.folder import ServerFolder
-        from wherefrom.server.jobs import Jobs
-        from wherefrom.server.keys import Keys
-
         folder = ServerFolder(path)
         folder.make()
-        Keys(folder).add("one", "read", 10)
+        (path / SECRET).write_text(Keys(folder).add("one", "read", 10))
+        Rates(folder).wait("one", 10)
         Jobs(folder).add("remove", ["nothing"], [], "")
+        file = folder.uploads / "sent" / "0" / "sent.txt"
+        file.parent.mkdir(parents=True)
+        file.write_text("What was sent.")
+        Jobs(folder).add("upload", ["sent.txt"], [file], "", "sent")
 
 
 def _document(number: int, about: str) -> Document:
@@ -116,22 +142,100 @@ def _text(number: int, about: str) -> str:
 
 def attempt(given: Attempt) -> Outcome:
     outcome = Outcome()
-    expected: list[dict[str, str]] = json.loads((given.shared / "expected.json").read_text(encoding="utf-8"))
+    expected: dict[str, list[dict[str, str]]] = json.loads((given.shared / "expected.json").read_text("utf-8"))
     for number in range(given.share(CORRUPTIONS)):
         path = given.folder / f"{number}"
-        shutil.copytree(given.shared / "library", path)
+        base = BASES[number % len(BASES)]
+        shutil.copytree(given.shared / base, path)
+        secret = (path / SECRET).read_text(encoding="utf-8")
+        (path / SECRET).unlink()
         what = corrupted(path, given.shared / "other", given.chance)
         outcome.tried += 1
         outcome.count(f"in {what.split()[0]}")
         again = f"attempt {given.number}, {path}: {what}"
         again_path = given.folder / f"{number}-again"
         shutil.copytree(path, again_path)
-        _judged(path, expected, what, outcome, again)
+        for copy in ("rescued", "served"):
+            shutil.copytree(path, given.folder / copy)
+        _judged(path, expected[base], what, outcome, again)
+        _rescued(given.folder / "rescued", expected[base][0], what, outcome, again)
+        _guarded(given.folder / "served", secret, what, outcome, again)
         _commanded(again_path, given.shared / "fresh.txt", what, outcome, again)
         if not outcome.broke:
             shutil.rmtree(path)
             shutil.rmtree(again_path)
+        for copy in ("rescued", "served"):
+            shutil.rmtree(given.folder / copy)
     return outcome
+
+
+def _rescued(path: Path, expected: Mapping[str, str], what: str, outcome: Outcome, again: str) -> None:
+    """What is rescued is what was written, and what is not is named."""
+    shutil.rmtree(path.with_suffix(".new"), ignore_errors=True)
+
+    def work(say: Say) -> None:
+        try:
+            report = Library(path).rescue(path.with_suffix(".new"))
+        except WherefromError as error:
+            say(f"refused {type(error).__name__}")
+            return
+        with Library(path.with_suffix(".new"), _settings("bm25")) as library:
+            there = {facts.id: _of(partial(_plain, library.document, facts.id)) for facts in library.documents()}
+            for problem in library.check().problems:
+                say(f"wrong the new library is not sound\t{problem.what}")
+        for id, text in there.items():
+            if text != expected.get(f"document: {id}") and id not in report.unsure:
+                say(f"wrong a document is rescued that was not written so\t{id}: {text}")
+        documents = {name.removeprefix("document: ") for name in expected if name.startswith("document: ")}
+        missing = {id for id in documents if not expected[f"document: {id}"].startswith("refused")} - there.keys()
+        unnamed = missing - {lost.id for lost in report.lost}
+        if len(unnamed) > sum(not lost.id for lost in report.lost) and not report.notes:
+            say(f"wrong a document is lost without a word\t{sorted(unnamed)}")
+        say(f"rescued {len(there)} {len(missing)}")
+
+    ended = ran(work)
+    part = what.split()[0]
+    for line in ended.lines:
+        if line.startswith("rescued "):
+            outcome.count("documents rescued", int(line.split()[1]))
+            outcome.count("documents that were not", int(line.split()[2]))
+        elif line.startswith(("wrong ", "raised ")):
+            fault, _, more = line.removeprefix("wrong ").partition("\t")
+            outcome.break_(f"rescue: {fault[:60]} ({part})", more or "; ".join(ended.lines[-2:]), again)
+    if ended.status and not ended.lines:
+        outcome.break_(f"rescue dies of status {ended.status}", what, again)
+    shutil.rmtree(path.with_suffix(".new"), ignore_errors=True)
+
+
+def _guarded(path: Path, secret: str, what: str, outcome: Outcome, again: str) -> None:
+    """Whatever is damaged of what a server keeps, it is not open to all, and what was sent is not lost."""
+
+    def work(say: Say) -> None:
+        folder = ServerFolder(path)
+        try:
+            folder.make()
+            keys = Keys(folder)
+            keys.check()
+            rates = Rates(folder)
+            rates.wait("one", 10)
+            key = keys.find(secret)
+            if not keys.needed() or keys.find("wf_another"):
+                say("wrong the library is open to all")
+            if key is not None and key.may("write"):
+                say("wrong a key may do more than before")
+            jobs = Jobs(folder)
+            jobs.recover()
+            jobs.recent(10)
+            while jobs.take():
+                outcome.count("jobs taken")
+        except WherefromError as error:
+            say(f"refused {type(error).__name__}")
+
+    ended = ran(work)
+    for line in ended.lines:
+        if line.startswith(("wrong ", "raised ")):
+            kind = line.removeprefix("wrong ").split(":")[0]
+            outcome.break_(f"server: {kind} ({what.split()[0]})", "; ".join(ended.lines[-2:]), again)
 
 
 def _judged(path: Path, expected: list[dict[str, str]], what: str, outcome: Outcome, again: str) -> None:
@@ -202,7 +306,8 @@ def _told(path: Path) -> dict[str, str]:
 
 
 def _behaviour(path: Path) -> Iterator[tuple[str, str]]:
-    ids = [f"{about}-{number}.txt" for about in ("cellar", "comet", "boiler") for number in range(20)] + ["long.md"]
+    about = ("cellar", "comet", "boiler", "late")
+    ids = [*(f"{each}-{number}.txt" for each in about for number in range(20)), "long.md"]
     for kind in ("bm25", "tfidf"):
         with contextlib.closing(Library(path, _settings(kind))) as library:
             for question in QUESTIONS:
@@ -218,8 +323,11 @@ def _behaviour(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _hits(library: Library, question: str) -> list[tuple[str, str]]:
+    """Of equals, it does not matter which: a document that was mended comes after the others."""
     hits = library.pipeline(5).find_many([Question("", question)])[0].hits
-    return [(hit.passage.id, f"{hit.score:.4g}") for hit in hits]
+    scores = [f"{hit.score:.3g}" for hit in hits]
+    alone = [scores.count(score) == 1 and score != scores[-1] for score in scores]
+    return [(hit.passage.id if each else "", score) for hit, score, each in zip(hits, scores, alone, strict=True)]
 
 
 def _answer(library: Library, question: str) -> Any:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import random
 import shutil
 import sqlite3
+import subprocess
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 # All of it is imported before processes fork: a kill then takes milliseconds.
+import psutil
 import tantivy
 import tomli_w  # noqa: F401
 
@@ -19,11 +24,14 @@ import wherefrom.build
 import wherefrom.ingest.run
 import wherefrom.retrieve.tfidf  # noqa: F401
 from attack.campaign import Attempt, Campaign, Outcome
-from attack.children import Ended, Say, can_watch, ran, some_instant
+from attack.children import NEVER, Ended, Say, can_watch, ran, some_instant
 from wherefrom import Library
 from wherefrom.config import Settings, resolve
 from wherefrom.errors import LibraryMissing
 from wherefrom.ingest.split import split
+from wherefrom.server.folder import ServerFolder
+from wherefrom.server.ingest_worker import IngestWorker
+from wherefrom.server.jobs import Jobs
 from wherefrom.types import Question
 
 assert tantivy
@@ -56,6 +64,8 @@ class Life:
     usual: dict[str, float] = field(default_factory=dict)  # seconds that each operation takes
     files: dict[str, int] = field(default_factory=dict)  # the version that each file on disk is in
     damaged: bool = False  # by us, so that a check has something to mend
+    full: bool = False  # the disk, likewise
+    sent: dict[str, dict[str, int]] = field(default_factory=dict)  # uploads that were acknowledged: versions by name
 
     @property
     def settings(self) -> Settings:
@@ -79,7 +89,10 @@ Work = Callable[[Say], None]
 def attempt(given: Attempt) -> Outcome:
     chance, outcome = given.chance, Outcome()
     calls = (given.shared / "strace").exists()
-    life = Life(given.folder / "library", given.folder, chance.choice(("bm25", "bm25", "tfidf")))
+    disk = given.folder / "disk"
+    disk.mkdir()
+    small = (given.shared / "small disks").exists() and small_disk(disk)
+    life = Life(disk / "library", given.folder, chance.choice(("bm25", "bm25", "tfidf")))
     kills = given.share(KILLS_A_LIFE)
     for _ in range(kills * 4):
         if outcome.tried >= kills:
@@ -87,19 +100,33 @@ def attempt(given: Attempt) -> Outcome:
         name = chance.choice(list(OPERATIONS)) if life.path.exists() else "ingest"
         work = OPERATIONS[name](life, chance)
         instant = some_instant(chance, life.usual.get(name, 0.08), calls)
+        if small and life.states and chance.random() < 0.15:
+            life.full = True
+            fill(disk, chance)
+            instant = NEVER if chance.random() < 0.6 else instant
         ended = ran(work, instant)
         _heard(life, ended, name, outcome)
         if ended.killed:
             outcome.tried += 1
-            outcome.count(f"killed in {name}")
-        else:
+            outcome.count(f"killed in {name}{', disk full' * life.full}")
+        elif not life.full:
             life.usual[name] = 0.5 * life.usual.get(name, ended.seconds) + 0.5 * ended.seconds
         again = f"seed and attempt {given.number}, kill {outcome.tried}: {name}, {instant}"
-        looks = (True,) if life.damaged else (False, True) if chance.random() < 0.4 else (False,)
-        for repair in looks:
-            if not _verified(life, repair, name, outcome, again):
-                return outcome
+        if not _looked_at(life, disk, name, outcome, again):
+            return outcome
     return outcome
+
+
+def _looked_at(life: Life, disk: Path, name: str, outcome: Outcome, again: str) -> bool:
+    """Whether the library is as it may be: while the disk is full too, and then as the next ones find it."""
+    if life.full and not life.damaged and not _verified(life, False, f"{name}, disk full", outcome, again):
+        return False
+    (disk / _FILLER).unlink(missing_ok=True)
+    life.full = False
+    looks = (True,) if life.damaged else (False, True) if outcome.tried % 5 < 2 else (False,)
+    if not all(_verified(life, repair, name, outcome, again) for repair in looks):
+        return False
+    return not life.sent or _taken_in(life, outcome, again)
 
 
 def _heard(life: Life, ended: Ended, name: str, outcome: Outcome) -> None:
@@ -107,8 +134,43 @@ def _heard(life: Life, ended: Ended, name: str, outcome: Outcome) -> None:
         if line.startswith("done "):
             life.safe(line)
             outcome.count("acknowledged")
+        elif line.startswith("sent "):
+            id, names = line.removeprefix("sent ").split(maxsplit=1)
+            life.sent[id] = json.loads(names)
+            outcome.count("acknowledged", len(life.sent[id]))
         elif line.startswith("raised "):
-            outcome.break_(f"{name}: {line.partition(':')[0]}", "; ".join(ended.lines[-2:]))
+            if "DiskFull" in line and life.full:
+                outcome.count(f"full disks in {name}")
+            elif "LibraryMissing" not in line or any(0 not in versions for versions in life.states.values()):
+                outcome.break_(f"{name}: {line.partition(':')[0]}", "; ".join(ended.lines[-2:]))
+
+
+# ------------------------------------------------------------------------------------------ small disks
+
+_FILLER = "filler"
+_DISK_BYTES = 40_000_000
+_CLONE_NEWNS = 0x20000  # mounts of a process and its children alone, gone with it
+
+
+def small_disk(folder: Path) -> bool:
+    """Mount a small disk in a folder, for this process and its children; whether that is possible."""
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(_CLONE_NEWNS):
+            return False
+    except (OSError, AttributeError):
+        return False
+    for command in (("--make-rprivate", "/"), ("-t", "tmpfs", "-o", f"size={_DISK_BYTES}", "none", str(folder))):
+        if subprocess.run(["mount", *command], capture_output=True, check=False).returncode:
+            return False
+    return True
+
+
+def fill(disk: Path, chance: random.Random) -> None:
+    """Leave nothing, or a little."""
+    left = chance.choice((0, int(2 ** chance.uniform(10, 21))))
+    with (disk / _FILLER).open("wb") as file:
+        file.write(bytes(max(shutil.disk_usage(disk).free - left, 0)))
 
 
 def _verified(life: Life, repair: bool, name: str, outcome: Outcome, again: str) -> bool:
@@ -120,7 +182,7 @@ def _verified(life: Life, repair: bool, name: str, outcome: Outcome, again: str)
         with life.library() as library:
             if repair and there_is(library):
                 for problem in library.check().problems:
-                    if not (problem.what.startswith("library.toml is missing") or (may_find and problem.repaired)):
+                    if not (problem.what.startswith("library.toml is ") or (may_find and problem.repaired)):
                         say(f"wrong check finds something\t{problem.what}")
             for fault, what in faults(library, life.states, say):
                 say(f"wrong {fault}\t{what}")
@@ -132,12 +194,12 @@ def _verified(life: Life, repair: bool, name: str, outcome: Outcome, again: str)
         if line.startswith("seen "):
             life.safe(line.replace("seen", "done", 1))
         else:
-            good = False
             fault, _, what = line.removeprefix("wrong ").partition("\t")
-            if line.startswith("where "):
-                continue
+            if line.startswith("where ") or (life.full and "DiskFull" in line and name.startswith("upgrade")):
+                continue  # one of an earlier format is read once there is room to bring it up to date
             if line.startswith("raised "):
                 fault, what = f"reading fails: {fault.partition(':')[0]}", "; ".join(ended.lines[-2:])
+            good = False
             outcome.break_(f"after {name}{', checked' * repair}: {fault}", what, again)
             if fault.startswith("lost"):
                 outcome.count("lost")
@@ -281,6 +343,76 @@ def _prune(life: Life, chance: random.Random) -> Work:
     return work
 
 
+def _serve(life: Life, chance: random.Random) -> Work:
+    """Uploads are acknowledged and worked on; the server is killed, or the process that reads for it."""
+    life.version += 1
+    version = life.version
+    names = chance.sample([f"s{number}.txt" for number in range(8)], 3)
+    for name in names:
+        life.may_be(name, version)
+    child_dies = chance.random() < 0.5
+    after = chance.uniform(0.0, 1.0)
+
+    def work(say: Say) -> None:
+        with life.library() as library:
+            library.counts()
+        folder, id = ServerFolder(life.path), f"upload{version}"
+        folder.make()
+        files = []
+        for number, name in enumerate(names):
+            file = folder.uploads / id / f"{number}" / name
+            file.parent.mkdir(parents=True)
+            file.write_text(text_of(name, version), encoding="utf-8")
+            files.append(file)
+        Jobs(folder).add("upload", names, files, "", id)
+        say(f"sent {id} {json.dumps(dict.fromkeys(names, version))}")
+        _worked_on(life, after if child_dies else None)
+
+    return work
+
+
+def _worked_on(life: Life, kill_after: float | None = None) -> None:
+    """Have a server's worker do its jobs, until none is left; its child is killed once, after so many seconds."""
+    folder = ServerFolder(life.path)
+    folder.make()
+    worker = IngestWorker(life.path, life.settings, folder)
+    worker.start()
+    try:
+        begun = time.monotonic()
+        while any(not job.finished for job in Jobs(folder).recent(100)):
+            time.sleep(0.02)
+            if kill_after is not None and time.monotonic() - begun > kill_after:
+                for child in psutil.Process().children():
+                    child.kill()
+                kill_after = None
+    finally:
+        worker.stop()
+
+
+def _taken_in(life: Life, outcome: Outcome, again: str) -> bool:
+    """Whether what was sent is in the library once a server has run, whatever happened to those before."""
+
+    def work(say: Say) -> None:
+        _worked_on(life)
+        folder = ServerFolder(life.path)
+        for job in Jobs(folder).recent(100):
+            if job.id in life.sent and job.state != "done":
+                say(f"wrong upload ends as {job.state}\t{job.reason}")
+            for failure in (job.result or {}).get("failures", []):
+                say(f"wrong file of an upload is given up\t{failure}")
+
+    ended = ran(work, most_seconds=120)
+    wrong = [line for line in ended.lines if line.startswith(("wrong ", "raised "))]
+    for line in wrong:
+        fault, _, what = line.removeprefix("wrong ").partition("\t")
+        outcome.break_(f"after serve: {fault.partition(':')[0]}", what or "; ".join(ended.lines[-2:]), again)
+    for versions in life.sent.values():  # oldest first: the newest of a name is the one that stays
+        for name, version in versions.items():
+            life.states[name] = {version}
+    life.sent.clear()
+    return not wrong and _verified(life, False, "serve, all taken in", outcome, again)
+
+
 def _rebuild(life: Life, chance: random.Random) -> Work:
     def work(_say: Say) -> None:
         with life.library() as library:
@@ -291,7 +423,8 @@ def _rebuild(life: Life, chance: random.Random) -> Work:
 
 def _check(life: Life, chance: random.Random) -> Work:
     """Mending an index of which a file has gone."""
-    files = sorted(file for file in (life.path / "index" / chance.choice(("bm25", life.kind))).rglob("*"))
+    folders = [folder for folder in (life.path / "index").glob("*") if folder.name.partition(".")[0] == life.kind]
+    files = sorted(file for folder in folders for file in folder.rglob("*") if file.is_file())
     if files:
         chance.choice(files).unlink()
         life.damaged = True
@@ -305,8 +438,8 @@ def _check(life: Life, chance: random.Random) -> Work:
 
 def _upgrade(life: Life, _chance: random.Random) -> Work:
     """The first opening of a library that an earlier version made."""
-    ran(lambda _: _recovered(life))
-    aged(life.path)
+    if not ran(lambda _: _recovered(life)).status:
+        aged(life.path)
 
     def work(_say: Say) -> None:
         with life.library() as library:
@@ -326,6 +459,7 @@ OPERATIONS: dict[str, Callable[[Life, random.Random], Work]] = {
     "replace": _replace,
     "remove": _remove,
     "prune": _prune,
+    "serve": _serve,
     "rebuild": _rebuild,
     "check": _check,
     "upgrade": _upgrade,
@@ -366,9 +500,14 @@ def aged(path: Path) -> None:
         for table, columns in _COPIED.items():
             connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM now.{table}")
         connection.execute("DELETE FROM meta WHERE name NOT IN (?, ?)", _FACTS_THEN)
+        folders = connection.execute("SELECT value FROM now.meta WHERE name = 'folders'").fetchone()
         connection.commit()
         connection.execute("DETACH now")
         connection.execute("PRAGMA journal_mode = WAL")
+    for name, folder in json.loads(folders[0] if folders else "{}").items():  # then, each index had its own place
+        if folder != name:
+            shutil.rmtree(path / "index" / name, ignore_errors=True)
+            (path / "index" / folder).rename(path / "index" / name)
     for entry in path.iterdir():
         if entry.name.startswith("documents.sqlite") or entry.name not in {*_THEN, old.name}:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
@@ -381,13 +520,19 @@ def aged(path: Path) -> None:
 def ready(shared: Path) -> None:
     if can_watch():
         (shared / "strace").touch()
+    process = os.fork()
+    if process == 0:
+        os._exit(0 if small_disk(shared) else 1)
+    if os.waitpid(process, 0)[1] == 0:
+        (shared / "small disks").touch()
 
 
 KILLS = Campaign(
     name="kills",
     unit="kills",
-    over="ingest, replace, remove, prune, rebuild of an index, repair and upgrade of a library, killed at any instant "
-    "and at any call that changes the disk",
+    over="ingest, replace, remove, prune, uploads to a server and the process that reads them, rebuild of an index, "
+    "repair and upgrade of a library, killed at any instant and at any call that changes the disk, which is full now "
+    "and then",
     attempts=40,
     seconds=600,
     attempt=attempt,

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -385,6 +386,20 @@ class TestCheck:
         assert filled.check().problems == ()
         assert ids_found(filled, "roses") == ["garden.txt"]
 
+    def test_what_tantivy_panics_of_is_said_in_words_alone(
+        self, filled: Library, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        for file in sorted((filled.path / "index" / "bm25").glob("*.fast")):
+            whole = file.read_bytes()
+            for at in range(0, len(whole), 2):
+                file.unlink()  # not in place: it may still be mapped
+                file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+                with suppress(LibraryDamaged), Library(filled.path) as library:
+                    library.search("boiler")
+            file.unlink()
+            file.write_bytes(whole)
+        assert "panicked" not in capfd.readouterr().err
+
     def test_passages_that_do_not_fit_are_cut_again(self, filled: Library) -> None:
         with sqlite3.connect(filled.path / "documents.sqlite") as connection:
             connection.execute("UPDATE passage SET end = end - 3")
@@ -432,6 +447,34 @@ class TestCheck:
         assert filled.check().sound
         assert filled.check().problems == ()
         assert ids_found(filled, "roses") == ["garden.txt"]
+
+    @pytest.mark.parametrize("damage", ["gone", "cut", "a page", "its end", "its head"])
+    def test_changes_that_a_damaged_log_lost_are_told(self, filled: Library, notes: Path, damage: str) -> None:
+        """The log of a writer that was killed is all that has the last changes."""
+        code = (
+            "import os, sys\nfrom wherefrom import Library\nfrom wherefrom.types import Document\n"
+            "library = Library(sys.argv[1])\n"
+            "library.put([Document(f'late{n}', 'A late text. ' * 90) for n in range(9)])\n"
+            "library.remove(['late1'])\nlibrary.put([Document('last', 'The last text.')])\nos._exit(0)\n"
+        )
+        subprocess.run([sys.executable, "-c", code, str(filled.path)], check=True, timeout=60)
+        log = filled.path / "documents.sqlite-wal"
+        data = bytearray(log.read_bytes())
+        at = {"a page": len(data) // 2, "its end": len(data) - 100, "its head": 17}.get(damage, 0)
+        data[at] ^= 1
+        if damage in ("gone", "cut"):
+            data = data[: len(data) // 3] if damage == "cut" else bytearray()
+        log.write_bytes(data)
+        whole = shutil.copytree(filled.path, filled.path.with_name("copy"))
+        looked = filled.check(repair=False)
+        assert any("the last changes are lost" in problem.what for problem in looked.problems)
+        filled.close()
+        if damage == "a page":
+            assert not Library(whole).rescue(whole.with_name("new")).whole
+        assert not Library(whole).check().sound
+        with Library(whole) as library:
+            library.ingest([notes])
+            assert library.check().problems == ()
 
     def test_library_toml_is_written_again(self, filled: Library) -> None:
         (filled.path / "library.toml").write_text("documents = 77\n")

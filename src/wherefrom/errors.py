@@ -94,10 +94,10 @@ class DiskFull(LibraryError):
 
     exit_code = 6
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, meanwhile: str = "the library can be asked meanwhile") -> None:
         super().__init__(
-            f"the disk of {path} is full: make room, and do it again; nothing that was acknowledged is "
-            "lost, and the library can be asked meanwhile"
+            f"the disk of {path} is full: make room, and do it again; nothing that was acknowledged is lost, and "
+            f"{meanwhile}"
         )
 
 

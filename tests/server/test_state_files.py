@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from server.conftest import MakeClient
 from server.test_commands import run
 from wherefrom.errors import LibraryDamaged, LibraryError
 from wherefrom.server.folder import ServerFolder
+from wherefrom.server.jobs import Jobs
 from wherefrom.server.keys import Keys
 from wherefrom.server.rates import Rates
 
@@ -187,3 +190,46 @@ class TestClocks:
         monkeypatch.setattr("time.time", lambda: 0.0)
         assert 0 < rates.wait("a", 60) <= 1.0
         rates.close()
+
+
+class TestDamagedJobs:
+    """What is known of an upload stands beside its files too."""
+
+    @pytest.fixture
+    def jobs(self, library_path: Path) -> Jobs:
+        folder = ServerFolder(library_path)
+        folder.make()
+        file = folder.uploads / "one" / "0" / "note.txt"
+        file.parent.mkdir(parents=True)
+        file.write_text("A note.")
+        jobs = Jobs(folder)
+        jobs.add("upload", ["note.txt"], [file], "", "one")
+        jobs.add("remove", ["other.txt"], [], "", "two")
+        return jobs
+
+    @pytest.mark.parametrize(
+        "damage",
+        ["names = '[\"note'", "names = 'null'", "files = '[3]'", "state = 'quexed'", "names = cast(x'ff80' AS TEXT)",
+         "fates = '{\"a\": 3}'"],
+    )  # fmt: skip
+    def test_an_upload_is_taken_up_again_and_the_next_job_too(
+        self, library_path: Path, jobs: Jobs, damage: str
+    ) -> None:
+        with closing(sqlite3.connect(library_path / "server" / "state.sqlite")) as connection, connection:
+            connection.execute(f"UPDATE job SET {damage} WHERE id = 'one'")
+        assert {job.id for job in jobs.recent(10)} == {"one", "two"}
+        jobs.recover()
+        taken = [jobs.take(), jobs.take()]
+        assert {each.job.id: each.job.names for each in taken if each} == {"one": ("note.txt",), "two": ("other.txt",)}
+        assert jobs.take() is None
+
+    def test_a_removal_is_said_to_be_damaged(self, library_path: Path, jobs: Jobs) -> None:
+        with closing(sqlite3.connect(library_path / "server" / "state.sqlite")) as connection, connection:
+            connection.execute("UPDATE job SET names = '{' WHERE id = 'two'")
+        first = jobs.take()
+        assert first is not None
+        assert first.job.id == "one"
+        assert jobs.take() is None
+        job = jobs.get("two")
+        assert job is not None
+        assert (job.state, job.reason) == ("failed", "what was noted of this job is damaged; send it again")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -239,7 +240,8 @@ class BM25Index:
     def _reading(self) -> Iterator[None]:
         """Whatever tantivy says of broken files, in the user's words."""
         try:
-            yield
+            with _panics_unprinted():
+                yield
         except BaseException as error:
             if _is_tantivys(error):
                 if is_full(error):
@@ -253,7 +255,8 @@ class BM25Index:
     def _changing(self) -> Iterator[None]:
         """Likewise while the index is changed; where the disk is full, nothing is wrong with its files."""
         try:
-            yield
+            with _panics_unprinted():
+                yield
         except BaseException as error:
             if not _is_tantivys(error):
                 raise
@@ -277,6 +280,26 @@ class BM25Index:
             self._index()
         assert self._searcher is not None
         return self._searcher
+
+
+@contextmanager
+def _panics_unprinted() -> Iterator[None]:
+    """Rust prints a panic before it becomes an error here, which says it in words; a server's log may have it."""
+    if threading.current_thread() is not threading.main_thread():  # not a command's, but a server's
+        yield
+        return
+    try:
+        kept = os.dup(2)
+    except OSError:  # nobody listens anyway
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - no path of ours
+            os.dup2(nothing.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _is_tantivys(error: BaseException) -> bool:

@@ -140,6 +140,7 @@ class ServerFolder:
                 f"{self._tables.absolute().as_uri()}?{how}", uri=True, timeout=30, isolation_level=None
             )
             connection.execute("PRAGMA synchronous = FULL")
+            connection.text_factory = lambda data: data.decode("utf-8", "replace")  # errors would quote it
         except sqlite3.Error as error:
             raise self.unusable(error) from error
         return connection

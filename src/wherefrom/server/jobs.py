@@ -28,6 +28,8 @@ _KEPT = 1000  # finished jobs that can still be looked up
 _ABANDONED_SECONDS = 3600.0  # an upload folder without a job is then that of a process that died
 _MOST_ATTEMPTS = 20  # of a removal: what kills a server is hardly the job; yet it shall end some day
 _NOTE = "job.json"  # in an upload's folder
+_DAMAGED = "what was noted of this job is damaged; send it again"
+_UNREADABLE = (ValueError, TypeError, AttributeError)  # what a damaged row may raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +126,32 @@ class Jobs:
     # For the one process that works on them.
 
     def take(self) -> Taken | None:
-        """The oldest queued job, now running."""
+        """The oldest queued job, now running; one whose row is damaged begins anew from the note beside its files."""
+        while True:
+            with self._folder.opened() as connection:
+                row = connection.execute(
+                    "UPDATE job SET state = 'running', attempts = attempts + 1, changed = ? WHERE number = "
+                    "(SELECT number FROM job WHERE state = 'queued' ORDER BY number LIMIT 1) AND state = 'queued' "
+                    f"RETURNING {_COLUMNS}, files, attempts, fates",
+                    (_now(),),
+                ).fetchone()
+            if row is None:
+                return None
+            with suppress(*_UNREADABLE):
+                return _taken(row)
+            self._read_again(str(row[0]))
+
+    def _read_again(self, id: str) -> None:
         with self._folder.opened() as connection:
-            row = connection.execute(
-                "UPDATE job SET state = 'running', attempts = attempts + 1, changed = ? WHERE number = "
-                "(SELECT number FROM job WHERE state = 'queued' ORDER BY number LIMIT 1) AND state = 'queued' "
-                f"RETURNING {_COLUMNS}, files, attempts, fates",
-                (_now(),),
-            ).fetchone()
-        if row is None:
-            return None
-        *columns, files, attempts, fates = row
-        known = {name: Fate(**fate) for name, fate in json.loads(fates or "{}").items()}
-        return Taken(_job(columns), tuple(Path(path) for path in json.loads(files)), attempts, known)
+            connection.execute(
+                "UPDATE job SET state = 'failed', kind = 'upload', names = '[]', files = '[]', progress = NULL, "
+                "result = NULL, fates = NULL, reason = ?, changed = ? WHERE id = ?",
+                (_DAMAGED, _now(), id),
+            )
+            if (self._folder.uploads / id / _NOTE).exists():
+                connection.execute("DELETE FROM job WHERE id = ?", (id,))
+        if (self._folder.uploads / id).is_dir():
+            self._take_up(self._folder.uploads / id)
 
     def set_fates(self, id: str, fates: Mapping[str, Fate]) -> None:
         self._set(id, fates=json.dumps({name: asdict(fate) for name, fate in fates.items()}))
@@ -173,6 +188,8 @@ class Jobs:
             )
             connection.execute("UPDATE job SET state = 'queued', changed = ? WHERE state = 'running'", (_now(),))
             states: dict[str, State] = dict(connection.execute("SELECT id, state FROM job"))
+        for id in [id for id, state in states.items() if state not in STATES]:
+            self._read_again(id)
         for folder in sorted(self._folder.uploads.iterdir(), key=_changed_at):
             if folder.name not in states:
                 self._take_up(folder)
@@ -228,8 +245,23 @@ def new_id() -> str:
 
 
 def _job(row: Sequence[Any]) -> Job:
+    """The job of a row; of one that is damaged, as much as shows that it is."""
     id, kind, state, names, progress, result, reason, created, changed = row
-    return Job(id, kind, state, tuple(json.loads(names)), _read(progress), _read(result), reason, created, changed)
+    try:
+        if state not in STATES:
+            raise ValueError(state)
+        return Job(id, kind, state, tuple(json.loads(names)), _read(progress), _read(result), reason, created, changed)
+    except _UNREADABLE:
+        return Job(str(id), "upload", "failed", (), None, None, _DAMAGED, str(created), str(changed))
+
+
+def _taken(row: Sequence[Any]) -> Taken:
+    *columns, written_files, attempts, fates = row
+    names, files = tuple(json.loads(columns[3])), tuple(Path(path) for path in json.loads(written_files))
+    if columns[1] == "upload" and len(names) != len(files):
+        raise ValueError("each file of an upload has a name")
+    known = {name: Fate(**fate) for name, fate in json.loads(fates or "{}").items()}
+    return Taken(_job(columns), files, attempts, known)
 
 
 def _read(text: str | None) -> dict[str, Any] | None:

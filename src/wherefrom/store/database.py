@@ -50,12 +50,19 @@ class Database:
             raise damaged(self.path, error) from None  # it may hold text of a document
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it or nothing."""
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection, for those who begin and end transactions themselves."""
         try:
             if self._stamp and self.writable:  # there was no room to write, or to note what is read: is there now?
                 self._drop("connection")
-            connection = self._connection("connection", writes=True)
+            yield self._connection("connection", writes=True)
+        except sqlite3.Error as error:
+            raise damaged(self.path, error) from None
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it or nothing."""
+        with self.changing() as connection:
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
@@ -64,8 +71,6 @@ class Database:
                 if connection.in_transaction:  # a full disk may have ended it already
                     connection.execute("ROLLBACK")
                 raise
-        except sqlite3.Error as error:
-            raise damaged(self.path, error) from None
 
     @contextmanager
     def reading_blobs(self, blobs: int) -> Iterator[sqlite3.Connection]:

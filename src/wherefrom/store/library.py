@@ -41,7 +41,7 @@ from wherefrom.errors import (
 from wherefrom.stages import Index
 from wherefrom.store import schema
 from wherefrom.store.sqlite import Misfit, SQLiteStore, Staged
-from wherefrom.store.sums import FileSum, differing, file_sums
+from wherefrom.store.sums import FileSum, differing, file_sums, row_sum
 from wherefrom.text import Span
 from wherefrom.types import Document
 
@@ -115,6 +115,7 @@ class LibraryFolder:
     def writing(self) -> Iterator[None]:
         """Be the one writer; clears away what a killed writer left behind."""
         with self._in_words(), self._locked(), self._closed_indexes():
+            self.store.settle()
             self._find_indexes()
             self._refuse_damage()
             self._recover()
@@ -180,10 +181,12 @@ class LibraryFolder:
             index.put(staged.keys, self._indexed(staged))
             index.commit()
         self.store.publish(staged, forgotten=retired, files=files, sealed=self._sums())
+        self._write_toml()  # before it is acknowledged: it knows how many changes there were
 
     def remove(self, ids: Sequence[str]) -> list[str]:
         """Take documents out everywhere; the ids of those that were there."""
         removed = self.store.remove(ids)
+        self._write_toml()
         self._drop_retired()
         return removed
 
@@ -242,34 +245,50 @@ class LibraryFolder:
 
         To repair, be `mending`. Nothing is written before the database is known to be sound.
         """
+        lost = self.store.damaged_log()
         damages = list(self.store.problems())
         if damages:
             yield from (Problem(damage, repaired=False) for damage in damages)
             yield Problem(f"`wherefrom rescue {self.path} NEW` saves what is whole into a new library", repaired=False)
             return
+        if not lost and _noted_changes(_text_or_none(self.path / "library.toml")) > self.store.changes():
+            lost = "the database is older than library.toml"
         misfits = list(self.store.misfits())
         interrupted = self._interrupted()
         faults = {name: self._index_fault(name, interrupted) for name in self.indexes}
         if repair:
-            for name, fault in faults.items():
-                if fault:
-                    self._rebuild(name)
-            self._recover()
-        for misfit in misfits:
-            yield Problem(_in_words(misfit), repaired=repair and self._mended(misfit))
-        if repair and misfits:  # which passages the indexes were to have was part of the damage
-            for name in self.indexes:
-                if self._index_fault(name, interrupted=False):
-                    self._rebuild(name)
+            self._mend_indexes(faults)
+        mended = [repair and self._mended(misfit) for misfit in misfits]
+        for misfit, repaired in zip(misfits, mended, strict=True):
+            yield Problem(_in_words(misfit), repaired)
+        for name in [*self.indexes] if repair and misfits else []:
+            # The passages of before would count on in what is cut again; which ones there were may be damaged too.
+            if any(mended) or self._index_fault(name, interrupted=False):
+                self._rebuild(name)
         for name, fault in faults.items():
             if fault:
                 yield Problem(f"index '{name}': {fault}", repaired=repair)
         toml = _text_or_none(self.path / "library.toml")
-        if toml != self._toml_text():
+        if lost:
+            yield Problem(f"{lost}: the last changes are lost; ingest again what was changed last", repaired=False)
+        elif toml != self._toml_text():
             if repair:
                 self._write_toml()
             state = "missing" if toml is None else "out of date"
             yield Problem(f"library.toml is {state}; `wherefrom check` writes it from the database", repair)
+
+    def _mend_indexes(self, faults: dict[str, str | None]) -> None:
+        """Build anew what is at fault, or turns out to be once it is written to; that is then noted too."""
+        for name, fault in faults.items():
+            if fault:
+                self._rebuild(name)
+        try:
+            self._recover()
+        except LibraryDamaged as error:
+            for name in faults:
+                faults[name] = faults[name] or str(error)
+                self._rebuild(name)
+            self._recover()
 
     def _mended(self, misfit: Misfit) -> bool:
         """Cut a document into passages again; a text that has changed by itself has to come from its file again."""
@@ -355,11 +374,15 @@ class LibraryFolder:
                     f"the library at {self.path} is of an earlier format and has to be brought up to date, but you may "
                     "not write to it: its owner does so with any command, or copy it to where you may"
                 )
-            with self._locked():
-                self.store.upgrade()
-                self._find_indexes()
-                with suppress(LibraryDamaged):  # a broken index is for `check` to find
-                    self._recover()
+            try:
+                with self._locked():
+                    self.store.upgrade()
+                    self._find_indexes()
+                    with suppress(LibraryDamaged):  # a broken index is for `check` to find
+                        self._recover()
+            except DiskFull:
+                when = "the library, which is of an earlier format, can be asked once it is brought up to date"
+                raise DiskFull(self.path, when) from None
         saved = self.store.meta("settings")
         if saved is None:
             raise LibraryDamaged(
@@ -489,6 +512,7 @@ class LibraryFolder:
                 "wherefrom": __version__,
                 "documents": documents,
                 "passages": passages,
+                "changes": _with_check(self.store.changes()),
                 "settings": self.store.meta("settings"),
             }
         )
@@ -509,6 +533,20 @@ def _declared_format(path: Path) -> int | None:
     except tomllib.TOMLDecodeError:
         return None  # made anew from the database by the next writer
     return declared if isinstance(declared, int) else None
+
+
+def _with_check(changes: int) -> str:
+    """A number that is not taken for another where a byte of it is damaged."""
+    return f"{changes}-{row_sum(('changes', changes)).hex()[:8]}"
+
+
+def _noted_changes(toml: str | None) -> int:
+    """How many changes library.toml knows of; 0 where it cannot be read."""
+    with suppress(tomllib.TOMLDecodeError, ValueError):
+        noted = str(tomllib.loads(toml or "").get("changes", ""))
+        number = int(noted.partition("-")[0])
+        return number if noted == _with_check(number) else 0
+    return 0
 
 
 def _with_fixed(settings: Settings, saved: Mapping[str, object], path: Path) -> Settings:

@@ -18,6 +18,7 @@ from wherefrom.stages import KeyRanges
 from wherefrom.store import schema
 from wherefrom.store import within as part_of
 from wherefrom.store.database import Database
+from wherefrom.store.pages import WriteAheadLog
 from wherefrom.store.reading import StoredText, stored_text
 from wherefrom.store.sums import FileSum, row_sum
 from wherefrom.text import Span, normalized, sections
@@ -157,6 +158,7 @@ class SQLiteStore:
             connection.executemany("DELETE FROM retired WHERE key = ?", [(key,) for key in forgotten])
             self._insert(connection, "file", list((files or {}).items()))
             self._seal(connection, sealed or {})
+            self._count_change(connection)
 
     def remove(self, ids: Sequence[str]) -> list[str]:
         removed = []
@@ -168,7 +170,15 @@ class SQLiteStore:
                     # A file with a removed document is no longer wholly in the library: read it next time.
                     connection.execute("DELETE FROM file WHERE source = ?", row)
                     removed.append(id)
+            self._count_change(connection)
         return removed
+
+    def _count_change(self, connection: sqlite3.Connection) -> None:
+        self._note(connection, "changes", (self._value(connection, "changes") or 0) + 1)
+
+    def changes(self) -> int:
+        """How often documents came in or went: by this number it shows that the last ones are lost."""
+        return int(self.meta("changes") or 0)
 
     def recover(self) -> int:
         """Retire what a killed writer staged and never published; how many documents that were."""
@@ -541,7 +551,7 @@ class SQLiteStore:
 
     def upgrade(self) -> None:
         """Bring the tables of an older format up to date."""
-        with self._database.reading() as connection:
+        with self._database.changing() as connection:
             schema.upgrade(connection)
 
     def copy_to(self, path: Path) -> None:
@@ -557,6 +567,17 @@ class SQLiteStore:
             self.create()
         elif create:
             self.upgrade()
+
+    def damaged_log(self) -> str | None:
+        """Damage by which the last changes are lost, in words; to be looked for before anything is written."""
+        fault = WriteAheadLog.of(self.path).fault()
+        return fault and f"{self.path.name}-wal: {fault}"
+
+    def settle(self) -> None:
+        """Begin a damaged log anew, so that nobody takes what it lost for a part of what is written now."""
+        if self.damaged_log():
+            with self._database.changing() as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def problems(self) -> Iterator[str]:
         """What is wrong inside the database, in words."""
