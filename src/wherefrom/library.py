@@ -94,18 +94,19 @@ class Library:
         report: Callable[[IngestProgress], None] = lambda _: None,
         acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
         force: bool = False,
+        tags: Sequence[str] = (),
     ) -> IngestReport:
         """Bring files and folders into the library, making it if there is none.
 
         With `prune`, documents whose file has gone are removed; where most of what is known of a path would go, that is
-        refused (`PruneRefused`) unless `force`. `report` is called with the progress, `acknowledged` with the ids of
-        documents as soon as they are safe.
+        refused (`PruneRefused`) unless `force`. All documents of the paths are given the `tags`. `report` is called
+        with the progress, `acknowledged` with the ids of documents as soon as they are safe.
         """
         from wherefrom.ingest.run import ingest
 
         folder = self._folder(create=True)
         named = [Path(path) for path in paths]
-        return ingest(folder, named, self._settings.ingest, prune, report, acknowledged, force)
+        return ingest(folder, named, self._settings.ingest, prune, report, acknowledged, force, tags)
 
     def watch(
         self,
@@ -160,6 +161,14 @@ class Library:
         with folder.writing():
             return folder.remove(ids)
 
+    def tag(self, ids: Sequence[str], add: Sequence[str] = (), remove: Sequence[str] = ()) -> list[str]:
+        """Give tags to documents and take others from them; the ids of those that are there."""
+        return self._folder().store.tag(ids, add, remove)
+
+    def tags(self, id: str | None = None) -> dict[str, int]:
+        """The tags of a document, or all there are, and how many documents have each."""
+        return self._folder().store.tags(id)
+
     def build_index(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> int:
         """Build an index that the library lacks, such as "tfidf", or build it anew; how many passages it has.
 
@@ -213,6 +222,18 @@ class Library:
     def documents(self, after: str = "", limit: int | None = None, within: Filter | None = None) -> list[DocumentFacts]:
         """Every document without its text, by id; those behind the id `after`, at most `limit`, or only what fits."""
         return list(self._folder().store.documents(after, limit, within))
+
+    def chosen(self, patterns: Sequence[str] = (), within: Filter | None = None) -> list[str]:
+        """The ids of documents that fit any of the patterns, if there are some, and the filter; NotFound if none does.
+
+        In a pattern * is anything within a folder, ** anything, and ? one character; an id is a pattern too.
+        """
+        from wherefrom.store.within import fits
+
+        ids = [facts.id for facts in self.documents(within=within) if not patterns or fits(facts.id, patterns)]
+        if not ids:
+            raise NotFound("no document of the library is like that; `wherefrom list` shows what there is")
+        return ids
 
     def gone(self, documents: Iterable[DocumentFacts]) -> list[DocumentFacts]:
         """The same documents, marked where their file is no longer there: each file is looked for on the disk."""

@@ -15,6 +15,7 @@ from wherefrom import Library
 from wherefrom.errors import LibraryDamaged
 from wherefrom.ingest import waking
 from wherefrom.ingest.watch import Watch, WatchEvent, WatchRules
+from wherefrom.types import Filter
 
 
 class Watching:
@@ -80,6 +81,18 @@ def test_it_catches_up_and_then_does_what_happens(watching: Watching) -> None:
     (watching.folder / "a.md").rename(watching.folder / "c.md")
     assert watching.look() == [("renamed", "c.md")]
     assert watching.ids == ["c.md"]
+
+
+def test_what_moves_keeps_its_documents_and_their_tags(watching: Watching) -> None:
+    watching.write("a.md", "# One\n\nThe boiler hums.\n")
+    watching.write("notes.jsonl", "\n".join(f'{{"id": "n{number}", "text": "Note {number}."}}' for number in range(3)))
+    watching.catch_up()
+    watching.library.tag(["a.md", "n1"], add=["home"])
+    (watching.folder / "a.md").rename(watching.folder / "b.md")
+    (watching.folder / "notes.jsonl").rename(watching.folder / "old.jsonl")
+    assert sorted(watching.look()) == [("renamed", "b.md"), ("renamed", "old.jsonl")]
+    assert watching.ids == ["b.md", "n0", "n1", "n2"]
+    assert [facts.id for facts in watching.library.documents(within=Filter(tags=("home",)))] == ["b.md", "n1"]
 
 
 def test_a_file_that_was_only_touched_or_is_of_no_kind_is_passed_over_in_silence(watching: Watching) -> None:

@@ -124,7 +124,7 @@ def test_exported_examples_are_read_by_the_loader(client: TestClient, library_pa
 
 def test_a_library_from_before_feedback_is_upgraded(library_path: Path) -> None:
     with sqlite3.connect(library_path / "documents.sqlite") as connection:
-        for table in ("feedback", "dated", "checksum", "index_file"):
+        for table in ("feedback", "dated", "checksum", "index_file", "place", "tag"):
             connection.execute(f"DROP TABLE {table}")
         for table in ("file", "meta"):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN sum")

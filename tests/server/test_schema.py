@@ -7,12 +7,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+import requests
 from server.conftest import DOCUMENTS
 from server.test_engine import running
 from wherefrom import Library
@@ -66,6 +66,8 @@ def test_every_operation_is_described_with_problems_and_requests_with_examples(a
             "GET /documents/{id}",
             "DELETE /documents/{id}",
             "GET /originals/{id}",
+            "GET /tags",
+            "POST /tags",
             "GET /jobs",
             "GET /jobs/{id}",
             "DELETE /jobs/{id}",

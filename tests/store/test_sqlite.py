@@ -167,7 +167,7 @@ def test_dates_are_kept_and_go_with_their_documents(store: SQLiteStore) -> None:
 def test_a_library_from_before_there_were_dates_gets_them(store: SQLiteStore) -> None:
     store.put([Document("a", "one", title="A")])
     with sqlite3.connect(store.path, isolation_level=None) as connection:
-        for table in ("dated", "checksum", "index_file", "place"):
+        for table in ("dated", "checksum", "index_file", "place", "tag"):
             connection.execute(f"DROP TABLE {table}")
         for table in ("feedback", "file", "meta"):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN sum")
@@ -274,6 +274,7 @@ def test_a_library_from_before_there_were_places_has_none_and_reads_such_files_o
     store.publish(staged, files={"/a.pdf": b"1", "/a.HTML.gz": b"3", "/b.txt": b"2", "/map": b"4"})
     with sqlite3.connect(store.path, isolation_level=None) as connection:
         connection.execute("DROP TABLE place")
+        connection.execute("DROP TABLE tag")
         connection.execute("PRAGMA user_version = 5")
     connection.close()
     store.close()

@@ -21,6 +21,7 @@ COMMANDS = (
     "list",
     "show",
     "remove",
+    "tag",
     "watch",
     "backup",
     "restore",

@@ -22,6 +22,9 @@ _SHOWN = 20  # failures named one by one; --json names them all
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE_OR_FOLDER...")
 @click.option("--prune", is_flag=True, help="Also remove documents whose file, or record in a file, has gone.")
 @click.option("--force", is_flag=True, help="With --prune: even if most of what is known of a path would go.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="NAME", help="Give all these documents a tag; may be given again."
+)
 @click.option("--quiet", "-q", is_flag=True, help="No progress, no summary; failures are still named.")
 @json_option
 @library_options
@@ -29,6 +32,7 @@ def command(
     paths: tuple[Path, ...],
     prune: bool,
     force: bool,
+    tags: tuple[str, ...],
     quiet: bool,
     as_json: bool,
     library: str | None,
@@ -43,7 +47,7 @@ def command(
     with a warning. Interrupted, run it again to go on.
     """
     with opened(library, toml, overrides) as opened_library, shown(quiet or as_json) as report:
-        result = opened_library.ingest(paths, prune, report, force=force)
+        result = opened_library.ingest(paths, prune, report, force=force, tags=tags)
     if as_json:
         print_json(result)
     else:

@@ -82,13 +82,19 @@ def values_of(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def filter_options(function: _Function) -> _Function:
-    """--in, --since, --until and --type, which the command takes together as `within`; None where none was given."""
+    """--in, --since, --until, --type and --tag, which the command takes as one `within`; None where none was given."""
 
     @functools.wraps(function)
     def narrowed(
-        *positional: Any, folders: tuple[str, ...], since: str, until: str, types: tuple[str, ...], **named: Any
+        *positional: Any,
+        folders: tuple[str, ...],
+        since: str,
+        until: str,
+        types: tuple[str, ...],
+        tags: tuple[str, ...],
+        **named: Any,
     ) -> Any:
-        part = Filter(_as_paths_too(folders), since, until, types)
+        part = Filter(_as_paths_too(folders), since, until, types, tags)
         return function(*positional, within=part if part else None, **named)
 
     command: Any = narrowed
@@ -120,6 +126,7 @@ _FILTERS = (
         metavar="SUFFIX",
         help="Only files of this type, such as pdf or html; given again, of that one too.",
     ),
+    click.option("--tag", "tags", multiple=True, metavar="NAME", help="Only documents with this tag; again: and that."),
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

@@ -68,22 +68,13 @@ def command(
 
 def _chosen(library: Library, patterns: Sequence[str], within: Filter | None, gone: bool) -> list[DocumentFacts]:
     """The documents that fit the filter and any of the patterns, if there are some; NotFound where none does."""
-    documents = library.documents(within=within)
-    if patterns:
-        matches = [_regular(pattern) for pattern in patterns]
-        documents = [facts for facts in documents if any(match.fullmatch(facts.id) for match in matches)]
+    chosen = set(library.chosen(patterns, within))
+    documents = [facts for facts in library.documents(within=within) if facts.id in chosen]
     if gone:
         documents = [facts for facts in library.gone(documents) if facts.gone]
     if not documents:
         raise NotFound("no document of the library is like that; `wherefrom list` shows what there is")
     return documents
-
-
-def _regular(pattern: str) -> re.Pattern[str]:
-    """A pattern as a regular expression; brackets mean themselves, since file names have them."""
-    signs = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
-    pieces = re.split(r"(\*\*|\*|\?)", pattern)
-    return re.compile("".join(signs.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)
 
 
 def _agreed(going: Sequence[DocumentFacts], as_json: bool) -> bool:

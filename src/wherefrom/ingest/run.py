@@ -17,6 +17,7 @@ from wherefrom.ingest.source import ordinary
 from wherefrom.ingest.walk import InputFile, shown_path, walk
 from wherefrom.store.library import LibraryFolder
 from wherefrom.store.sqlite import content_hash
+from wherefrom.store.within import tag_name
 from wherefrom.types import Document
 
 _BATCH_CHARACTERS = 32_000_000  # few but very long documents fill a batch too
@@ -71,14 +72,16 @@ def ingest(
     report: Callable[[IngestProgress], None] = lambda _: None,
     acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
     force: bool = False,
+    tags: Sequence[str] = (),
 ) -> IngestReport:
     """Read files and folders into the library; what cannot be read is named in the report and skipped.
 
     Interrupted at any instant, it keeps every batch that was written; run again, it skips what is there.
     With `prune`, documents whose file, or whose record in a file, has gone are removed: not where most of what is known
     of a path would go, unless `force`. `acknowledged` is called with the ids of documents as soon as they are safe.
+    All of them, unchanged ones too, are given the `tags`.
     """
-    run = _Run(folder, settings, report, acknowledged)
+    run = _Run(folder, settings, report, acknowledged, [tag_name(tag) for tag in tags])
     pruning = Pruning(folder.store, paths, force) if prune else None
     if pruning:
         pruning.refuse_lost_files()  # before anything is read: the disk may not be mounted
@@ -112,7 +115,7 @@ def ingest_changes(
 ) -> IngestReport:
     """Read files that are new or have changed; remove the documents `leaving`, and those that a file is now without."""
     run = _Run(folder, settings, report, lambda _: None)
-    return _ingested(run, lambda: files, lambda run: [*leaving, *run.left_over()])
+    return _ingested(run, lambda: files, lambda run: [*run.leaving(leaving), *run.left_over()])
 
 
 def _ingested(
@@ -152,12 +155,15 @@ class _Run:
         settings: IngestSettings,
         report: Callable[[IngestProgress], None],
         acknowledged: Callable[[Sequence[str]], None],
+        tags: Sequence[str] = (),
     ) -> None:
         self.tally = _Tally()
         self.folder = folder
         self.settings = settings
         self._report = report
         self._acknowledged = acknowledged
+        self._tags = tags
+        self._unchanged: list[str] = []  # that are still to be given the tags
         self._batch: list[Document] = []
         self._batch_files: dict[str, bytes] = {}
         self._batch_size = 0
@@ -188,6 +194,10 @@ class _Run:
         """Documents that are no longer in the files they came from."""
         return pruning.gone(lambda document: document.source in self._read_whole and document.id not in self._ids)
 
+    def leaving(self, ids: Sequence[str]) -> list[str]:
+        """Those of the documents that are not in another file now."""
+        return [id for id in ids if id not in self._ids]
+
     def left_over(self) -> list[str]:
         """Documents of the files that were sent, from the time before."""
         return [
@@ -208,6 +218,7 @@ class _Run:
         if not file.sent and known_hash == digest and not self._damaged(source):
             self.tally.unchanged += 1
             self._date(source, _changed(file.path))
+            self._unchanged += self.folder.store.with_source(source)
             return
         failures = len(self.tally.failures)
         warn = self.settings.warn_language and self.folder.settings.index.language == "english"
@@ -234,6 +245,7 @@ class _Run:
         known = self.folder.store.facts(id)
         if known and known == (source, content_hash(document)) and not self.folder.damaged([id]):
             self.tally.unchanged += 1
+            self._unchanged.append(id)
             if self.folder.store.dates([id]).get(id, "") != document.date:
                 self.folder.store.set_dates({id: document.date})
             if self.folder.store.places(id) != document.places:
@@ -298,8 +310,11 @@ class _Run:
     def _write(self) -> None:
         if self._batch or self._batch_files:
             self.folder.put(self._batch, self._batch_files)
+        if self._tags:
+            self.folder.store.tag([*self._unchanged, *(document.id for document in self._batch)], self._tags)
+        if self._batch or self._batch_files:
             self._acknowledged([document.id for document in self._batch])
-        self._batch, self._batch_files, self._batch_size = [], {}, 0
+        self._batch, self._batch_files, self._batch_size, self._unchanged = [], {}, 0, []
         self._batch_begun = time.monotonic()
 
 

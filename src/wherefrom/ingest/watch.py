@@ -12,7 +12,6 @@ from typing import Literal, Protocol
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError, LibraryDamaged, LibraryError, PruneRefused
 from wherefrom.ingest.outcome import IngestFailure
-from wherefrom.ingest.parsing import Parser, parser
 from wherefrom.ingest.run import IngestReport, file_hash, ingest, ingest_changes
 from wherefrom.ingest.walk import InputFile, walk
 from wherefrom.store.library import LibraryFolder
@@ -168,22 +167,23 @@ class Watch:
         self, root: _Root, changed: Sequence[Path], gone: Sequence[Path], stamps: Mapping[Path, _Stamp]
     ) -> bool:
         store = self._library.store
-        with parser(self._settings) as files_parser:
-            readable = [path for path in changed if _is_readable(path, files_parser)]
-        before = {path: store.file_hash(str(path)) for path in (*readable, *gone)}
-        known = {path: store.with_source(str(path)) for path in (*readable, *gone)}
-        renamed = _renamed([path for path in readable if not known[path]], {path: before[path] for path in gone})
+        before = {path: store.file_hash(str(path)) for path in (*changed, *gone)}
+        known = {path: store.with_source(str(path)) for path in (*changed, *gone)}
+        renamed = _renamed([path for path in changed if not known[path]], {path: before[path] for path in gone})
+        tags = {path: [list(store.tags(id)) for id in known[old]] for path, old in renamed.items()}
         leaving = [id for path in gone for id in known[path]] if not self._rules.keep else []
-        files = [InputFile(path, path.relative_to(root.path).as_posix(), named=False) for path in readable]
+        files = [InputFile(path, path.relative_to(root.path).as_posix(), named=False) for path in changed]
         try:
             report = ingest_changes(self._library, files, leaving, self._settings)
         except LibraryError as error:
             return self._later(error)
         self._waiting = ""
         self._tell_failures(report)
-        for path in readable:
+        for path in changed:
             after = store.file_hash(str(path))
             if path in renamed:
+                for id, names in zip(store.with_source(str(path)), tags[path], strict=False):
+                    store.tag([id], names)
                 self._tell(WatchEvent("renamed", _name(root, path), f"from {_name(root, renamed[path])}"))
             elif after is not None and after != before[path]:
                 self._tell(WatchEvent("changed" if known[path] else "added", _name(root, path)))
@@ -263,14 +263,6 @@ def _stamps(root: _Root) -> dict[Path, _Stamp] | None:
             continue
         stamps[file.path.absolute()] = facts.st_mtime_ns, facts.st_size, facts.st_ino
     return stamps if root.path.is_dir() else None
-
-
-def _is_readable(path: Path, files_parser: Parser) -> bool:
-    """Whether a file is of a kind that is read; one that breaks its reader at that is tried, and then named."""
-    try:
-        return files_parser.kind(path) is not None
-    except IngestError:
-        return True
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -194,6 +194,20 @@ async def remove_document(request: Request, id: str, wait: Wait = 0.0) -> JSONRe
     return _answered(await state.finished(job, wait))
 
 
+@router.get("/tags", summary="List tags", tags=["documents"])
+async def list_tags(request: Request) -> shapes.TagList:
+    state: ServerState = request.app.state.server
+    return shapes.TagList(tags=await state.off_loop(state.library.tags))
+
+
+@router.post("/tags", summary="Tag documents", tags=["documents"])
+async def tag_documents(body: shapes.TagRequest, request: Request) -> shapes.Tagged:
+    """Documents that are not there are passed over; those of an upload under way get none."""
+    state: ServerState = request.app.state.server
+    tagged = await state.off_loop(lambda: state.library.tag(body.documents, body.add, body.remove))
+    return shapes.Tagged(documents=tagged)
+
+
 @router.get("/jobs", summary="The newest jobs", tags=["jobs"])
 async def list_jobs(request: Request, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> shapes.JobList:
     state: ServerState = request.app.state.server

@@ -37,7 +37,7 @@ _Within = Annotated[
     Filter | None,
     Field(
         description="Asks a part of the library: `folders` (as ids begin, or paths; any of them), `since` and `until` "
-        "(2024, 2024-05 or 2024-05-31), `types` (suffixes, any of them)."
+        "(2024, 2024-05 or 2024-05-31), `types` (suffixes, any of them), `tags` (all of them)."
     ),
 ]
 

@@ -28,6 +28,8 @@ _Day = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-(0
 _Folder = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^/\\~:][^:\\]*$")]
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"\S")]
 
+_Tag = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[\w.#+@&-][\w .#+@&:/'-]*$")]
+
 
 class Within(_Request):
     """Which documents are asked; what is left out narrows nothing. Where no document fits: 404."""
@@ -37,8 +39,10 @@ class Within(_Request):
     until: _Day | None = Field(None, description="Of this day, month or year, or earlier.")
     types: list[_Name] = Field(default_factory=list, max_length=20, description="Of any of these suffixes.")
 
+    tags: list[_Tag] = Field(default_factory=list, max_length=20, description="With all of these tags.")
+
     def part(self) -> Filter:
-        return Filter(tuple(self.folders), self.since or "", self.until or "", tuple(self.types))
+        return Filter(tuple(self.folders), self.since or "", self.until or "", tuple(self.types), tuple(self.tags))
 
 
 class SearchRequest(_Request):
@@ -128,6 +132,24 @@ class FeedbackRequest(_Request):
 
 class FeedbackKept(BaseModel):
     number: int
+
+
+class TagRequest(_Request):
+    """Tags that documents are given, and others that are taken from them; upper and lower case make no other tag."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"documents": ["keys.txt"], "add": ["north"]}]})
+
+    documents: list[_Id] = Field(min_length=1, max_length=1000)
+    add: list[_Tag] = Field(default_factory=list, max_length=20)
+    remove: list[_Tag] = Field(default_factory=list, max_length=20)
+
+
+class Tagged(BaseModel):
+    documents: list[str] = Field(description="Those of the documents that are there, and have been changed.")
+
+
+class TagList(BaseModel):
+    tags: dict[str, int] = Field(description="Every tag, and how many documents have it.")
 
 
 class DocumentList(BaseModel):

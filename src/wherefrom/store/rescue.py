@@ -115,6 +115,8 @@ def _saved(
         with folder.writing():
             for batch in remains.batches():
                 folder.put(batch)
+            for id, tag in remains.tags():
+                folder.store.tag([id], [tag])
             for name in sorted(indexes):
                 if name not in folder.indexes and list((remains.path / "index").glob(f"{name}*")):
                     folder.build_index(name)
@@ -195,6 +197,12 @@ class _Remains:
         if batch:
             yield batch
 
+    def tags(self) -> Iterator[tuple[str, str]]:
+        """Documents' ids with a tag of theirs each."""
+        for row in self._tables["tag"].all():
+            if self._right("tag", row):
+                yield str(row.values[0]), str(row.values[1])
+
     def lost(self) -> Iterator[Lost]:
         """What is not kept in any version, by its name where that can be read."""
         ids = {kept.id for kept in self.kept}
@@ -210,6 +218,8 @@ class _Remains:
             yield "the settings that the library was made with are lost; the new one has the usual ones"
         if self._tables["feedback"].faults:
             yield f"not all that people said of answers can be read; {len(self.feedback):,} verdicts can"
+        if self._tables["tag"].faults or not all(self._right("tag", row) for row in self._tables["tag"].all()):
+            yield "not all tags of documents can be read; `wherefrom tag list` shows those that can"
         if self._tables["document"].faults and (not self._summed or self._tables["checksum"].faults):
             yield "documents may be missing of which not even the name is left; ingest your folders again to be sure"
         if self._unplaced:

@@ -10,9 +10,10 @@ from wherefrom.errors import LibraryTooNew
 from wherefrom.store.sums import row_sum
 
 APPLICATION_ID = 0x77667230  # "wfr0": how a database says that it is ours
-FORMAT = 6
+FORMAT = 7
 READABLE = 4  # from this one on, a library that may not be written to can be read as it is
 SUMS_SINCE = 5  # formats before it have no checksums
+TAGS_SINCE = 7  # nor have they tags
 PLACES_SINCE = 6  # nor do those before this one know where in their files texts stand
 
 # A document is written with live = 0 and becomes visible by one update. Its passages have the keys
@@ -86,6 +87,15 @@ CREATE TABLE place (
 )
 """
 PLACE_STARTS = "CREATE UNIQUE INDEX place_start ON place (document, start)"
+# What people call documents. By their ids, so that a document keeps its tags when its text changes.
+TAGS = """
+CREATE TABLE tag (
+    document TEXT NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (document, name)
+)
+"""
+TAG_NAMES = "CREATE INDEX tag_name ON tag (name)"
 # What each file of an index was when it was written.
 INDEX_FILES = """
 CREATE TABLE index_file (
@@ -103,12 +113,12 @@ SUMMED: Mapping[str, tuple[str, ...]] = {
     "feedback": ("number", "given", "body"),
     "file": ("source", "hash"),
     "meta": ("name", "value"),
+    "tag": ("document", "name"),
 }
+_LATER = ("tag",)  # were laid after rows had checksums
 ADD_SUM = "ALTER TABLE {} ADD COLUMN sum BLOB"
-TABLES += "".join(
-    f"{each};\n"
-    for each in (FEEDBACK, DATES, CHECKSUMS, INDEX_FILES, PLACES, PLACE_STARTS, *map(ADD_SUM.format, SUMMED))
-)
+_MORE = (FEEDBACK, DATES, CHECKSUMS, INDEX_FILES, PLACES, PLACE_STARTS, TAGS, TAG_NAMES)
+TABLES += "".join(f"{each};\n" for each in (*_MORE, *map(ADD_SUM.format, SUMMED)))
 DOCUMENT = (
     "key",
     "id",
@@ -145,6 +155,8 @@ def _add_checksums(connection: sqlite3.Connection) -> None:
     connection.execute(CHECKSUMS)
     connection.execute(INDEX_FILES)
     for table, columns in SUMMED.items():
+        if table in _LATER:
+            continue
         connection.execute(ADD_SUM.format(table))
         rows = connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table}").fetchall()
         connection.executemany(
@@ -164,7 +176,20 @@ def _add_places(connection: sqlite3.Connection) -> None:
         connection.execute("DELETE FROM file WHERE source LIKE ? OR source LIKE ?", (f"%.{suffix}", f"%.{suffix}._z"))
 
 
-STEPS: Mapping[int, Step] = {1: _add_feedback, 2: _add_sections, 3: _add_dates, 4: _add_checksums, 5: _add_places}
+def _add_tags(connection: sqlite3.Connection) -> None:
+    connection.execute(TAGS)
+    connection.execute(TAG_NAMES)
+    connection.execute(ADD_SUM.format("tag"))
+
+
+STEPS: Mapping[int, Step] = {
+    1: _add_feedback,
+    2: _add_sections,
+    3: _add_dates,
+    4: _add_checksums,
+    5: _add_places,
+    6: _add_tags,
+}
 
 
 def document_sums(connection: sqlite3.Connection, where: str = "TRUE") -> Iterator[tuple[int, bytes]]:

@@ -40,6 +40,7 @@ class DocumentFacts:
     source: str
     passages: int
     characters: int
+    tags: tuple[str, ...] = ()
     gone: bool = False  # its file is no longer there; True only where that was looked at
 
 
@@ -169,6 +170,7 @@ class SQLiteStore:
                     self._retire(connection, "live AND id = ?", (id,))
                     # A file with a removed document is no longer wholly in the library: read it next time.
                     connection.execute("DELETE FROM file WHERE source = ?", row)
+                    connection.execute("DELETE FROM tag WHERE document = ?", (id,))
                     removed.append(id)
             self._count_change(connection)
         return removed
@@ -359,8 +361,8 @@ class SQLiteStore:
         kept = self._keys_within.get(part)
         if kept is not None and kept[0] == state:
             return kept[1]
-        wanted = part_of.conditions(part)
         with self._database.reading() as connection:
+            wanted = part_of.conditions(part, self._has_tags(connection))
             rows = connection.execute(
                 "SELECT first, passages FROM document LEFT JOIN dated ON dated.document = document.key "
                 f"WHERE live AND {wanted.sql} ORDER BY first",
@@ -388,14 +390,49 @@ class SQLiteStore:
         self, after: str = "", limit: int | None = None, part: Filter | None = None
     ) -> Iterator[DocumentFacts]:
         """Every document, by id; or those behind the id `after`, at most `limit`; or those alone that fit."""
-        wanted = part_of.conditions(part or Filter())
         with self._database.reading() as connection:
-            for row in connection.execute(
-                "SELECT id, title, source, passages, characters FROM document LEFT JOIN dated "
+            tagged = self._has_tags(connection)
+            wanted = part_of.conditions(part or Filter(), tagged)
+            tags = "(SELECT json_group_array(name) FROM tag WHERE tag.document = document.id)" if tagged else "'[]'"
+            for id, title, source, passages, characters, names in connection.execute(
+                f"SELECT id, title, source, passages, characters, {tags} FROM document LEFT JOIN dated "
                 f"ON dated.document = document.key WHERE live AND id > ? AND {wanted.sql} ORDER BY id LIMIT ?",
                 (after, *wanted.values, -1 if limit is None else limit),
             ):
-                yield DocumentFacts(*row)
+                yield DocumentFacts(id, title, source, passages, characters, tuple(sorted(json.loads(names))))
+
+    # Tags.
+
+    @staticmethod
+    def _has_tags(connection: sqlite3.Connection) -> bool:
+        """Whether there can be any: a library of before that may only be read has no table for them."""
+        return (schema.version(connection) or 0) >= schema.TAGS_SINCE
+
+    def tag(self, ids: Sequence[str], add: Sequence[str] = (), remove: Sequence[str] = ()) -> list[str]:
+        """Give tags to documents, and take others from them; the ids of those that are there.
+
+        No writer's lock is needed: nothing that is indexed changes.
+        """
+        added, removed = [[part_of.tag_name(name) for name in names] for names in (add, remove)]
+        tagged = []
+        with self._database.writing() as connection:
+            for id in dict.fromkeys(ids):
+                if connection.execute("SELECT 1 FROM document WHERE live AND id = ?", (id,)).fetchone():
+                    rows = [(id, name) for name in removed]
+                    connection.executemany("DELETE FROM tag WHERE document = ? AND name = ?", rows)
+                    self._insert(connection, "tag", [(id, name) for name in dict.fromkeys(added)])
+                    tagged.append(id)
+        return tagged
+
+    def tags(self, id: str | None = None) -> dict[str, int]:
+        """The tags of a document, or all there are, by name; and how many documents have each."""
+        with self._database.reading() as connection:
+            if not self._has_tags(connection):
+                return {}
+            which, values = ("document = ?", (id,)) if id is not None else ("TRUE", ())
+            return dict(
+                connection.execute(f"SELECT name, count(*) FROM tag WHERE {which} GROUP BY name ORDER BY name", values)
+            )
 
     def dates(self, ids: Sequence[str]) -> dict[str, str]:
         """When the versions of these documents are from; those of which it is not known are left out."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from wherefrom.errors import NotFound, SettingsError
 from wherefrom.stages import KeyRanges
@@ -16,6 +17,7 @@ TYPES: Mapping[str, tuple[str, ...]] = {
     "markdown": ("md", "markdown"),
     "text": ("txt", "text"),
 }
+MOST_TAG = 100  # characters of a tag
 _PACKED = ("", ".gz", ".xz")
 _DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?", re.ASCII)
 _NONE_LIKE_THAT = "`wherefrom list` shows what there is"
@@ -29,14 +31,14 @@ class Conditions:
     values: tuple[str, ...]
 
 
-def conditions(part: Filter) -> Conditions:
-    """An error where a date is none."""
+def conditions(part: Filter, tagged: bool) -> Conditions:
+    """An error where a date is none; `tagged` says whether there is a table of tags."""
     parts = [
         _any_of(_in_folder(folder) for folder in part.folders),
         _since(part.since),
         _until(part.until),
         _any_of(_of_suffix(suffix) for name in part.types for suffix in TYPES.get(_plain(name), (_plain(name),))),
-        *(_tagged(tag) for tag in part.tags),
+        *(_tagged(tag) if tagged else Conditions("FALSE", ()) for tag in part.tags),
     ]
     needed = [each for each in parts if each.sql]
     return Conditions(
@@ -55,6 +57,19 @@ def ranges(rows: Iterable[tuple[int, int]]) -> KeyRanges:
             firsts.append(first)
             stops.append(first + passages)
     return KeyRanges(tuple(firsts), tuple(stops))
+
+
+def fits(id: str, patterns: Sequence[str]) -> bool:
+    """Whether an id is any of the patterns."""
+    return id in patterns or any(_regular(pattern).fullmatch(id) for pattern in patterns)
+
+
+@cache
+def _regular(pattern: str) -> re.Pattern[str]:
+    """A pattern as a regular expression; brackets mean themselves, since file names have them."""
+    signs = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.split(r"(\*\*|\*|\?)", pattern)
+    return re.compile("".join(signs.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)
 
 
 def nothing_fits(part: Filter) -> NotFound:
@@ -120,7 +135,15 @@ def _of_suffix(suffix: str) -> Conditions:
 
 
 def _tagged(tag: str) -> Conditions:
-    return Conditions("document.id IN (SELECT document FROM tag WHERE name = ?)", (tag,))
+    return Conditions("document.id IN (SELECT document FROM tag WHERE name = ?)", (tag_name(tag),))
+
+
+def tag_name(name: str) -> str:
+    """A tag as it is kept: upper and lower case, and spaces around it, make no other tag."""
+    plain = " ".join(name.split()).casefold()
+    if not plain or len(plain) > MOST_TAG or not plain.isprintable():
+        raise SettingsError(f"{name!r} cannot be a tag; use up to {MOST_TAG} letters, digits, signs and spaces")
+    return plain
 
 
 def _plain(name: str) -> str:
