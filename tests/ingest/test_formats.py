@@ -48,7 +48,7 @@ def docx_file() -> bytes:
 def zip_file() -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as parts:
-        parts.writestr("xl/workbook.xml", "<x/>")
+        parts.writestr("things/list.xml", "<x/>")
     return out.getvalue()
 
 
@@ -77,6 +77,8 @@ def put(path: Path, data: bytes) -> Path:
         ("a.txt.gz", gzip.compress(b"words", mtime=0), "txt"),
         ("a.jsonl.xz", lzma.compress(JSONL), "jsonl"),
         ("a.html.gz", b"not packed at all", "html"),
+        ("a.csv", b"a,b\n1,2\n", "csv"),
+        ("a.xlsx", zip_file(), "xlsx"),  # reading it will say that it is none
         # the content tells
         ("wiki_00", WIKIPEDIA, "wikipedia"),
         ("wiki_00", b"\xef\xbb\xbf\n" + WIKIPEDIA, "wikipedia"),
@@ -100,13 +102,11 @@ def put(path: Path, data: bytes) -> Path:
         # nothing to read
         ("a.json", b'[{"text": "x"}]', None),
         ("a.json", b'{\n  "text": "x"\n}', None),
-        ("a.csv", b"a,b\n1,2\n", None),
         ("a.py", b"print('words')", None),
         ("a.log", b"words", None),
         ("a.doc", b"\xd0\xcf\x11\xe0" + NOISE, None),
         ("a.png", b"\x89PNG\r\n\x1a\n" + NOISE, None),
         ("a.zip", zip_file(), None),
-        ("a.xlsx", zip_file(), None),
         ("a.tar.gz", gzip.compress(b"words", mtime=0), None),
         ("program", b"\x7fELF" + NOISE, None),
         ("script", b"#!/bin/sh\necho words\n", None),

@@ -41,10 +41,10 @@ def command(
 ) -> None:
     """Bring files and folders into the library, which is made if there is none.
 
-    Reads txt, md, html, pdf, docx, jsonl (one {"id", "title", "text"} a line) and WikiExtractor text, also
-    as .gz or .xz. Unchanged files are skipped, changed ones replace their old version. A file that cannot be
-    read is named with the reason and skipped; the exit code is then 1. A document that is not in English is taken,
-    with a warning. Interrupted, run it again to go on.
+    Reads txt, md, html, pdf, docx, pptx, xlsx, odt, ods, odp, csv, jsonl (one {"id", "title", "text"} a line) and
+    WikiExtractor text, also as .gz or .xz. Unchanged files are skipped, changed ones replace their old version. A file
+    that cannot be read is named with the reason and skipped; the exit code is then 1. A document that is not in
+    English is taken, with a warning. Interrupted, run it again to go on.
     """
     with opened(library, toml, overrides) as opened_library, shown(quiet or as_json) as report:
         result = opened_library.ingest(paths, prune, report, force=force, tags=tags)

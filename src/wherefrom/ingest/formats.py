@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
-from wherefrom.ingest import docx, html, jsonl, markdown, pdf, txt, wikipedia
+from wherefrom.ingest import csv, docx, html, jsonl, markdown, odf, pdf, pptx, txt, wikipedia, xlsx
 from wherefrom.ingest.outcome import IngestFailure, Record
 from wherefrom.ingest.places import cleaned_places
 from wherefrom.ingest.source import PACKED_SUFFIXES, decoded, opened, readable_name, whole
@@ -29,6 +29,18 @@ SUFFIXES = {
     ".xhtml": "html",
     ".pdf": "pdf",
     ".docx": "docx",
+    ".docm": "docx",
+    ".pptx": "pptx",
+    ".pptm": "pptx",
+    ".ppsx": "pptx",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".odt": "odt",
+    ".ods": "ods",
+    ".odp": "odp",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
@@ -42,8 +54,15 @@ _WHOLE: dict[str, Callable[[bytes, str], Record]] = {
     "pdf": pdf.read,
 }
 _PARTS: dict[str, Callable[[bytes, str, int], Record]] = {  # archives; the limit is for all parts together, unpacked
-    "docx": docx.read
+    "docx": docx.read,
+    "pptx": pptx.read,
+    "xlsx": xlsx.read,
+    "csv": csv.read,  # bounded likewise: headings are repeated in each row
+    "odt": odf.read_text,
+    "ods": odf.read_sheets,
+    "odp": odf.read_slides,
 }
+_OFFICE = frozenset(("docx", "pptx", "xlsx", "odt", "ods", "odp"))
 
 _EMPTY = "it is empty"
 _LONGEST_TITLE = 300  # characters; a title is repeated with every passage
@@ -108,7 +127,7 @@ def kind_of(path: Path) -> str | None:
     sniffed = _sniffed(head)
     if kind is not None:
         # A suffix may lie about what cannot be mistaken; .txt is what people call anything.
-        return sniffed if sniffed in ("pdf", "docx") or (sniffed and kind == "txt") else kind
+        return sniffed if sniffed in _SURE or (sniffed and kind == "txt") else kind
     if sniffed is not None:
         return sniffed
     return "txt" if not suffix and not path.name.startswith(".") and _is_plain_text(head) else None
@@ -123,8 +142,9 @@ def borne_out(path: Path) -> str:
         raise IngestError(_EMPTY)
     if kind is None:
         raise IngestError(f"it is in no format that wherefrom reads ({', '.join(sorted(SUFFIXES))})")
-    if kind in ("pdf", "docx"):
-        if _sniffed(head) != kind and not head.startswith(_ENCRYPTED_OFFICE):
+    if kind in _SURE:
+        is_archive = kind in _OFFICE and head.startswith((_ENCRYPTED_OFFICE, _ZIP_MAGIC))
+        if _sniffed(head) not in (kind, None) or not (_sniffed(head) or is_archive):
             raise IngestError(f"it is not {kind}, whatever its name says")
     else:
         decoded(head)  # says so, if it is not text
@@ -166,6 +186,11 @@ def _cleaned(record: Record) -> Record:
 
 _HEAD_BYTES = 65_536
 _ZIP_MAGIC = b"PK\x03\x04"
+_OPEN_DOCUMENT = re.compile(rb"mimetypeapplication/vnd\.oasis\.opendocument\.([a-z]+)")
+_OPEN_KINDS = {b"text": "odt", b"spreadsheet": "ods", b"presentation": "odp"}
+_OFFICE_PART = re.compile(rb"PK\x03\x04.{26}(word|ppt|xl)/", re.DOTALL)
+_FOLDERS = {b"word": "docx", b"ppt": "pptx", b"xl": "xlsx"}
+_SURE = _OFFICE | {"pdf"}  # what the first bytes cannot be mistaken for
 _ENCRYPTED_OFFICE = b"\xd0\xcf\x11\xe0"  # reading it will say what to do
 # Nothing that was matched is given back: thousands of comments before something else would take for ever.
 _HTML = re.compile(
@@ -188,13 +213,22 @@ def _sniffed(head: bytes) -> str | None:
     if b"%PDF-" in head[:1024]:
         return "pdf"
     if head.startswith(_ZIP_MAGIC):
-        return "docx" if b"word/" in head else None
+        return _of_archive(head)
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if re.match(rb"<doc\s[^>]*\bid=", start):
         return "wikipedia"
     if _HTML.match(start):
         return "html"
     return "jsonl" if _is_json_lines(start) else None
+
+
+def _of_archive(head: bytes) -> str | None:
+    """The kind of an office file, by what it says itself or by the folder of its first parts."""
+    declared = _OPEN_DOCUMENT.search(head[:200])
+    if declared:
+        return _OPEN_KINDS.get(declared[1])
+    folder = _OFFICE_PART.search(head)
+    return _FOLDERS[folder[1]] if folder else None
 
 
 def _is_json_lines(start: bytes) -> bool:
