@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def at_a_desk(browser: Browser, address: str) -> None:
-    from playwright.sync_api import expect
+    from playwright.sync_api import FilePayload, expect
 
     page = opened(browser, address, DESK)
     expect(page.locator("#examples button")).to_have_count(6)
@@ -71,7 +71,7 @@ def at_a_desk(browser: Browser, address: str) -> None:
     page.get_by_role("link", name="Documents").click()
     files = {"harbour.md": HARBOUR, "program.exe": b"MZ\0\1"}
     page.get_by_label("Add files").set_input_files(
-        [{"name": name, "mimeType": "text/plain", "buffer": data} for name, data in files.items()]
+        [FilePayload(name=name, mimeType="text/plain", buffer=data) for name, data in files.items()]
     )
     expect(page.get_by_role("link", name="Open it")).to_be_visible()
     expect(page.locator("#uploads-summary")).to_contain_text("2 of 2 files done")
