@@ -1,7 +1,7 @@
 """Seconds from Enter to the first word of the answer on the page, in a real browser: `python -m bench.first_answer`.
 
-It serves the sample library, or another one, in a process of its own, and asks its questions one after the other; one that
-is declined counts until that is said. The first is not counted: a server is warm after it.
+It serves the sample library, or another one, in a process of its own, and asks its questions one after the other.
+One that is declined counts until that is said. The first is not counted: a server is warm after it.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def first_answers(address: str, questions: Sequence[str]) -> list[float]:
 
 def summary(seconds: Sequence[float]) -> str:
     ordered = sorted(seconds)
+    middle, most, slowest = statistics.median(ordered), ordered[int(0.9 * (len(ordered) - 1))], ordered[-1]
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     return (
-        f"from Enter to the first words on the page, {len(ordered)} questions: "
-        f"median {statistics.median(ordered):.2f} s, nine in ten {ordered[int(0.9 * (len(ordered) - 1))]:.2f} s, slowest {ordered[-1]:.2f} s "
-        f"({os.cpu_count()} cores{load}; asked for: {ASKED_FOR} s)"
+        f"from Enter to the first words on the page, {len(ordered)} questions: median {middle:.2f} s, nine in ten "
+        f"{most:.2f} s, slowest {slowest:.2f} s ({os.cpu_count()} cores{load}; asked for: {ASKED_FOR} s)"
     )
 
 

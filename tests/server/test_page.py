@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import time
@@ -363,6 +364,39 @@ def test_a_thread_keeps_its_questions_and_opens_them_again(site: str, opened: Op
     expect(turns).to_have_count(0)
     expect(page.get_by_label("Your question")).to_be_focused()
     expect(page.locator("#examples button").first).to_be_visible()
+
+
+def test_a_part_of_the_library_is_asked(site: str, opened: Open) -> None:
+    page = opened(site)
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Only in folders").fill("history, science")
+    ask(page, ICELAND)
+    assert not newest(page).locator(".how a", has_text="Iceland").count()
+    page.get_by_label("Only in folders").fill("places")
+    page.get_by_label("Only of types").fill(".html")
+    with page.expect_request("**/ask") as sent:
+        ask(page, ICELAND)
+    assert sent.value.post_data_json["within"] == {"folders": ["places"], "types": ["html"]}
+    assert newest(page).locator(".how a", has_text="Iceland").count()
+    page.get_by_label("Since").fill("2999-01-01")
+    page.get_by_label("Your question").fill(ICELAND)
+    page.keyboard.press("Enter")
+    expect(page.locator("#ask-trouble .trouble")).to_be_visible()  # says that no document fits
+
+
+def test_how_a_follow_up_was_understood_is_told(site: str, opened: Open) -> None:
+    page = opened(site)
+    whole = "What is the largest glacier of Iceland?"
+    hits = json.dumps({"stage": "retrieve", "hits": [], "understood": whole, "instead": ["What is Iceland?"]})
+    answer = {"text": None, "style": "short", "chance": 0.0, "words": [], "evidence": []}
+    trace = {"question": {"id": "", "text": whole, "typed": "and the largest glacier?"}, "hits": [], "candidates": []}
+    trace = json.dumps({**trace, "answer": answer, "timings": {}})
+    body = f"event: hits\ndata: {hits}\n\nevent: trace\ndata: {trace}\n\n"
+    page.route("**/ask", lambda route: route.fulfill(headers={"Content-Type": "text/event-stream"}, body=body))
+    ask(page, "and the largest glacier?")
+    understood = newest(page).locator(".understood")
+    expect(understood).to_contain_text(f"Understood as: {whole}")
+    expect(understood.get_by_role("button", name="Ask it as typed")).to_be_visible()
 
 
 def test_a_slash_leads_to_the_question(site: str, opened: Open) -> None:

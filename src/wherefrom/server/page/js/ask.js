@@ -72,6 +72,7 @@ export class Asking {
     const turn = new Turn(asked, asked.min_chance ?? this.#ready.min_chance, {
       anyway: () => this.ask(asked.question, asked.style, 0),
       edit: (text) => this.#edit(text),
+      afresh: (text) => this.ask(text, asked.style),
     });
     problems.clear(byId("ask-trouble"));
     byId("stop").hidden = false;
@@ -134,7 +135,21 @@ export class Asking {
     const style = document.querySelector("input[name=style]:checked")?.value;
     if (style) asked.style = style;
     if (byId("k").value) asked.k = byId("k").valueAsNumber;
+    const within = this.#within();
+    if (Object.keys(within).length) asked.within = within;
     if (byId("min-chance").value) asked.min_chance = byId("min-chance").valueAsNumber / 100;
     return asked;
+  }
+
+  /** The part of the library that is asked, by what stands under More. */
+  #within() {
+    const listed = (id) =>
+      byId(id)
+        .value.split(",")
+        .map((each) => each.trim())
+        .filter(Boolean);
+    const part = { folders: listed("folders"), types: listed("types").map((type) => type.replace(/^\./, "")) };
+    const since = byId("since").value;
+    return { ...Object.fromEntries(Object.entries(part).filter(([, names]) => names.length)), ...(since ? { since } : {}) };
   }
 }

@@ -17,7 +17,7 @@ export class Turn {
   #passages = new Map();
   #answer = null;
 
-  /** `acts` are {anyway, edit}: ask again whatever the chance; put the question back into the box. */
+  /** `acts` are {anyway, edit, afresh}: ask again whatever the chance; put the question back into the box; ask another. */
   constructor(asked, needed, acts) {
     Object.assign(this, { asked, needed, acts, number: ++turns });
     this.done = ""; // what it came to, once it has
@@ -54,11 +54,20 @@ export class Turn {
     );
   }
 
-  /** How the question was understood, where that is not what was typed. */
-  understood(text) {
+  /** How a follow-up was understood, where that is not what was typed, and what else it may have meant. */
+  understood(text, instead = []) {
+    this.meant = text || this.asked.question;
     if (!text || text === this.asked.question) return;
+    const again = (words, question) =>
+      make("button", { type: "button", class: "quiet small", onclick: () => this.acts.afresh(question) }, words);
+    const others = instead.map((other) => again(other, other));
     this.understoodPlace.hidden = false;
-    this.understoodPlace.replaceChildren("Understood as: ", named(text));
+    this.understoodPlace.replaceChildren("Understood as: ", named(text), " ", ...others, again("Ask it as typed", this.asked.question));
+  }
+
+  /** What a question after this one may refer to. */
+  get earlier() {
+    return { question: this.meant ?? this.asked.question, answer: this.text ?? null, title: this.title ?? "" };
   }
 
   /** A line with the answer in place of all of it, for turns that are over; or all of it again. */
@@ -70,9 +79,9 @@ export class Turn {
     this.element.classList.toggle("folded", folded);
   }
 
-  hits({ hits, understood }) {
+  hits({ hits, understood, instead }) {
     this.#hits = hits;
-    if (understood) this.understood(understood);
+    if (understood) this.understood(understood, instead);
     for (const { passage } of hits) this.#passages.set(passage.id, passage);
     progress(hits.length ? `${count(hits.length, "passage")} found; reading them…` : "No passage was found.");
     this.#why(new Set());
@@ -103,7 +112,9 @@ export class Turn {
     const { answer } = trace;
     this.#hits = trace.hits;
     this.#candidates = trace.candidates;
-    this.understood(trace.understood);
+    if (trace.question.typed) this.understood(trace.question.text, trace.question.instead);
+    this.text = answer.text;
+    this.title = (answer.evidence[0]?.title ?? "").slice(0, 1000);
     this.chancePlace.replaceChildren(...(answer.text === null ? [] : [gauge(answer.chance, this.needed)]));
     if (answer.reason) this.told.replaceChildren(beyond(answer.reason));
     else if (answer.text === null) this.#decline(answer.chance);
