@@ -130,6 +130,7 @@ UNREADABLE = {
     "a batch": (b"[]", None, INVALID_REQUEST),
     "a number alone": (b"7", None, INVALID_REQUEST),
     "without a method": (b'{"jsonrpc":"2.0","id":6}', 6, INVALID_REQUEST),
+    "an object in place of the protocol": (b'{"jsonrpc":{"id":8},"id":9,"method":"ping"}', 9, INVALID_REQUEST),
     "an older protocol": (b'{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, INVALID_REQUEST),
 }
 

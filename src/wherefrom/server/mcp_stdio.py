@@ -75,7 +75,8 @@ def refusal(error: Exception) -> JSONRPCError:
         )
     else:
         code, message = INVALID_REQUEST, "this line is no message of the protocol (JSON-RPC 2.0, one message a line)"
-        sent = next((fault["input"] for fault in faults if isinstance(fault["input"], dict)), None)
+        # What lacks something is the message itself; what is wrong otherwise may be a part of it.
+        sent = next((fault["input"] for fault in faults if fault["type"] == "missing" and len(fault["loc"]) == 2), None)
     return JSONRPCError(jsonrpc="2.0", id=_id(sent), error=ErrorData(code=code, message=message))
 
 
