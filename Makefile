@@ -13,7 +13,7 @@ help:
 	@echo "make test    set up and run the tests, one process a core; ARGS=tests/store for some of them"
 	@echo "make test-all   the same, with more of what happens by chance: three times the kills, the source package"
 	@echo "make check   formatting, lint, types and the import map"
-	@echo "make dist    build both packages, wherefrom and wherefrom-lab"
+	@echo "make dist    build both packages, wherefrom and wherefrom-lab, and look them over"
 	@echo "make attack  try to break it: kills, hostile files, damage, odd requests (hours; ARGS='--only kills --scale 0.1')"
 	@echo "make bench   speed and memory beside bm25s, SQLite FTS5 and raw tantivy (needs WHEREFROM_DATA)"
 	@echo "make bench-reader   the reader network beside torch, and a whole answer (needs WHEREFROM_DATA)"
@@ -51,6 +51,7 @@ check: $(VENV)/.dev
 dist: $(VENV)/.dev
 	$(BIN)/python -m hatchling build -d dist
 	cd lab && $(abspath $(BIN))/python -m hatchling build -d ../dist
+	$(BIN)/python -m twine check --strict dist/*
 
 attack: $(VENV)/.dev
 	$(BIN)/python -m attack $(ARGS)

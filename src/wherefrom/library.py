@@ -343,6 +343,11 @@ class Library:
             self._built = build(folder.settings, folder)
         return self._built if k is None else with_passages(self._built, folder.settings, folder, k)
 
+    @property
+    def writable(self) -> bool:
+        """Whether this user may change it."""
+        return self._folder().writable
+
     def settings(self) -> Settings:
         """The settings in force; what shapes passages and indexes is fixed since the library was made."""
         return self._folder().settings

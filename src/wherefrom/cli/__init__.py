@@ -29,6 +29,7 @@ COMMANDS = (
     "rescue",
     "index",
     "where",
+    "doctor",
     "config",
     "serve",
     "mcp",
