@@ -140,7 +140,7 @@ def test_a_library_of_the_first_format_is_rescued(old: Path, tmp_path: Path) -> 
 
     aged(old)
     report = Library(old).rescue(tmp_path / "new")
-    assert not report.lost
+    assert (report.lost, report.unsure, report.notes) == ((), (), ())
     assert {id: each.text for id, each in contents(tmp_path / "new").items()} == {
         id: each.text for id, each in DOCUMENTS.items()
     }

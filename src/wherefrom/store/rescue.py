@@ -258,7 +258,9 @@ class _Remains:
     def _read_documents(self, indexed: Mapping[int, tuple[str, str]]) -> None:
         """Which documents are whole; the others by name, as far as any row or index still has it."""
         sums, passages, places = self._tables["checksum"], self._passages(), self._places()
-        trusted = self._summed and not sums.faults  # then every document has a checksum, and what was removed has none
+        trusted = (
+            self._summed and sums.rows and not sums.faults
+        )  # then every document has a checksum, and what was removed has none
         document_rows = self._tables["document"].rows
         newest: dict[str, _Kept] = {}
         self._names = dict(indexed)
@@ -337,12 +339,14 @@ def _tables_of(pages: Pages) -> tuple[dict[str, _Table], dict[str, int]]:
     """What can be read of every table, and where each table and index begins, where that can be read."""
     shapes = _shapes()
     roots: dict[str, int] = {}
-    for row in pages.tree(1):
+    master = list(pages.tree(1))
+    for row in master:
         if row and len(row.values) == 5 and isinstance(row.values[1], str) and isinstance(row.values[3], int):
             roots[row.values[1]] = row.values[3]
     tables = {name: _Table() for name in shapes}
     for name, table in tables.items():
-        for row in pages.tree(roots[name]) if name in roots else [None]:
+        lacking = [] if None not in master and "document" in roots else [None]  # an earlier format has no such table
+        for row in pages.tree(roots[name]) if name in roots else lacking:
             if row is None or row.number in table.rows or not _fits(row, name, shapes[name]):
                 table.faults += 1
             else:
