@@ -128,6 +128,16 @@ def results_page() -> str:
     return results.results_page()
 
 
+@page("licences.md")
+def licences_page() -> str:
+    """Of the code, of the weights, and of what is installed with them."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    import licences
+
+    weights = Path(cli.__file__).parents[1] / "weights" / "LICENSE.md"
+    return licences.page(weights.read_text(encoding="utf-8"))
+
+
 @page("api.md")
 def api_page() -> str:
     """The HTTP API, from its own schema."""

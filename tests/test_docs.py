@@ -36,7 +36,7 @@ def generator() -> ModuleType:
     return generate
 
 
-GENERATED = ["api.md", "cli.md", "results.md", "settings.md"]
+GENERATED = ["api.md", "cli.md", "licences.md", "results.md", "settings.md"]
 
 
 @pytest.mark.parametrize("name", GENERATED)
