@@ -75,8 +75,8 @@ def page(weights: str) -> str:
         "## Code\n\nwherefrom and wherefrom-lab are under the Apache License 2.0, as `LICENSE` says.\n",
         weights.replace("# Licence of the weights", "## Weights", 1),
         "## Packages of others\n",
-        "They are installed beside wherefrom, under licences of their own; none of them is copied into it. This is what "
-        "the packages say of themselves, on Linux with Python 3.11; `pip show NAME` says more of each.\n",
+        "They are installed beside wherefrom, under licences of their own; none of them is copied into it. This is "
+        "what the packages say of themselves, on Linux with Python 3.11; `pip show NAME` says more of each.\n",
         f"### With `pip install wherefrom` ({len(plain)})\n",
         _table(plain),
         f"### More with `wherefrom[server]` ({len(server)})\n",

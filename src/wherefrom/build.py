@@ -101,6 +101,16 @@ def with_passages(pipeline: Pipeline, settings: Settings, folder: LibraryFolder,
     return replace(pipeline, retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder))
 
 
+def over_library(pipeline: Pipeline, settings: Settings, folder: LibraryFolder) -> Pipeline:
+    """The same stages over another library, made with settings of the same sort; its networks are not loaded again."""
+    return replace(
+        pipeline,
+        retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder),
+        sources=_sources(settings, folder),
+        gone=_gone(folder),
+    )
+
+
 class _Networks:
     """The networks' sessions, each made once for all stages that use it, so that a pass is paid once."""
 

@@ -334,14 +334,25 @@ class Library:
         needed = settings.judge.min_chance if min_chance is None else min_chance
         return why(trace, needed, expect, self._folder().store.holds, settings.index.language)
 
-    def pipeline(self, k: int | None = None) -> Pipeline:
-        """The stages over this library, for many questions at a time."""
-        from wherefrom.build import build, with_passages
+    def pipeline(self, k: int | None = None, like: Library | None = None) -> Pipeline:
+        """The stages over this library, for many questions at a time.
+
+        `like` is a library that is open already, whose networks are taken where both have the same settings.
+        """
+        from wherefrom.build import build, over_library, with_passages
 
         folder = self._folder()
         if self._built is None:  # once: its networks load on first use and are kept
-            self._built = build(folder.settings, folder)
+            alike = like is not None and replace(like.settings(), split=folder.settings.split) == folder.settings
+            if like is not None and alike:
+                self._built = over_library(like.pipeline(), folder.settings, folder)
+            else:
+                self._built = build(folder.settings, folder)
         return self._built if k is None else with_passages(self._built, folder.settings, folder, k)
+
+    def check_fits(self, within: Filter) -> None:
+        """NotFound where no document fits."""
+        self._folder().store.keys_within(within)
 
     @property
     def writable(self) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wherefrom.cli.options import filter_options, json_option, k_option, library_options, opened
+from wherefrom.cli.options import filter_options, json_option, k_option, libraries_options, opened, opened_all
 from wherefrom.cli.output import faint, for_people, marked_all, one_line, print_json, say, strong
 from wherefrom.text import FUNCTION_WORDS, Span, sentences
 from wherefrom.types import STYLES, Style, joined
@@ -17,6 +17,7 @@ from wherefrom.write.attest import attested
 
 if TYPE_CHECKING:
     from wherefrom.library import Library
+    from wherefrom.several import Libraries
     from wherefrom.types import Answer, Filter, Passage, Reasons, Trace, Word
 
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 @k_option
 @filter_options
 @json_option
-@library_options
+@libraries_options
 def command(
     question: tuple[str, ...],
     style: Style | None,
@@ -54,7 +55,7 @@ def command(
     k: int | None,
     within: Filter | None,
     as_json: bool,
-    library: str | None,
+    library: tuple[str, ...],
     toml: Path | None,
     overrides: tuple[str, ...],
 ) -> None:
@@ -62,10 +63,16 @@ def command(
 
     Says "I don't know" when nothing in the library fits. With --json, prints the whole trace: hits,
     candidates, and the answer with the source of every word. --why tells what each step did with the question.
+    With --library given again, all of them are asked, and the answer that is judged best says which it is from.
     """
+    if len(library) > 1:
+        if picture is not None or why or expect is not None:
+            raise click.UsageError("--picture, --why and --expect tell of one library's answer; name one --library")
+        _ask_all(opened_all(library, toml, overrides), (" ".join(question), style, k, min_chance), within, as_json)
+        return
     typed = _Typed()
     on_words = typed if for_people() and not as_json else None
-    with opened(library, toml, overrides) as opened_library:
+    with opened(library[0] if library else None, toml, overrides) as opened_library:
         if picture is not None:
             _check_drawn(opened_library, style)
         trace = opened_library.ask(" ".join(question), style, k, min_chance, on_words, within)
@@ -81,6 +88,33 @@ def command(
             _draw(opened_library, trace, picture)
     if picture is not None and not as_json:
         say(faint(f"\nwrote {picture}"))
+
+
+def _ask_all(
+    libraries: Libraries,
+    wanted: tuple[str, Style | None, int | None, float | None],
+    within: Filter | None,
+    as_json: bool,
+) -> None:
+    """Answer from several libraries, and tell what the others would say instead."""
+    typed = _Typed()
+    with libraries:
+        traces = libraries.ask(*wanted, typed if for_people() and not as_json else None, within)
+        needed = wanted[3] if wanted[3] is not None else libraries[traces.best.library].settings().judge.min_chance
+    if as_json:
+        print_json(traces)
+        return
+    _print_answer(traces.best.trace, typed.text, traces.best.library)
+    if traces.best.trace.answer is None or traces.best.trace.answer.text is None:
+        return
+    for other in traces.others:
+        answer, candidates = other.trace.answer, other.trace.candidates
+        if answer is not None and answer.chance >= needed and candidates:
+            first = candidates[0]
+            where = _named(first.passage, (first.start, first.end))
+            say()
+            say(f"the library {other.library} says {strong(' '.join(first.text.split()))}: {where}")
+            say(faint(f"chance {answer.chance:.2f}"))
 
 
 def _checked(file: Path | None) -> Path | None:
@@ -119,7 +153,7 @@ class _Typed:
         say(strong(fresh), nl=False)
 
 
-def _print_answer(trace: Trace, typed: str) -> None:
+def _print_answer(trace: Trace, typed: str, library: str = "") -> None:
     answer = trace.answer
     assert answer is not None
     if answer.reason:
@@ -141,6 +175,8 @@ def _print_answer(trace: Trace, typed: str) -> None:
         start, end = copied[0][0], copied[-1][1]
         say()
         place = f"from {_named(passage, (start, end))}, characters {passage.start + start} to {passage.start + end}"
+        if library:
+            place += f", in the library {library}"
         if passage.document_id in answer.gone:
             place += ", whose file is gone"
         if answer.text.split() == passage.text.split():  # it stands above, whole

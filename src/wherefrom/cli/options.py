@@ -16,6 +16,7 @@ from wherefrom.types import Filter
 
 if TYPE_CHECKING:
     from wherefrom.library import Library
+    from wherefrom.several import Libraries
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -29,25 +30,29 @@ set_option = click.option(
 )
 
 
+settings_option = click.option(
+    "--settings",
+    "toml",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    envvar="WHEREFROM_SETTINGS",
+    show_envvar=True,
+    help="A TOML file with settings.",
+)
+_LIBRARY = "The library's folder [default: WHEREFROM_LIBRARY, else a folder of yours]"
+
+
 def library_options(function: _Function) -> _Function:
     """--library, --settings and --set."""
-    for option in (
-        set_option,
-        click.option(
-            "--settings",
-            "toml",
-            type=click.Path(path_type=Path, dir_okay=False),
-            metavar="FILE",
-            envvar="WHEREFROM_SETTINGS",
-            show_envvar=True,
-            help="A TOML file with settings.",
-        ),
-        click.option(
-            "--library",
-            metavar="DIR",
-            help="The library's folder [default: WHEREFROM_LIBRARY, else a folder of yours].",
-        ),
-    ):
+    for option in (set_option, settings_option, click.option("--library", metavar="DIR", help=f"{_LIBRARY}.")):
+        function = option(function)
+    return function
+
+
+def libraries_options(function: _Function) -> _Function:
+    """The same, where --library may be given again: the command takes a tuple."""
+    again = click.option("--library", multiple=True, metavar="DIR", help=f"{_LIBRARY}; again: of that one too.")
+    for option in (set_option, settings_option, again):
         function = option(function)
     return function
 
@@ -139,6 +144,13 @@ def opened(library: str | None, toml: Path | None, overrides: tuple[str, ...]) -
     from wherefrom.library import Library
 
     return Library(named(library), settings(toml, overrides))
+
+
+def opened_all(libraries: tuple[str, ...], toml: Path | None, overrides: tuple[str, ...]) -> Libraries:
+    """Several libraries, by the names of their folders."""
+    from wherefrom.several import Libraries
+
+    return Libraries.at(libraries, settings(toml, overrides))
 
 
 def named(library: str | None) -> str | None:
