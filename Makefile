@@ -67,6 +67,7 @@ bench-writer: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/session.py
 
 clean:
 	rm -rf $(VENV) $(DEMO)
