@@ -30,6 +30,7 @@ class IngestSettings:
     batch_seconds: float = 10.0  # ... or after this long, so that slow formats are acknowledged too
     seconds_per_file: float = 120.0  # to read it, or one record of many; a PDF of 10,000 pages takes half of that
     parse_megabytes: int = 2048  # memory to read it in; a web page of 64 MB takes a good half of that
+    ocr: bool = True  # read what is written on scans and pictures, where the extra is installed; seconds a page
     warn_language: bool = True  # name documents that are not in English: the networks read English alone
 
     def __post_init__(self) -> None:

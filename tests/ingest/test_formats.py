@@ -105,7 +105,7 @@ def put(path: Path, data: bytes) -> Path:
         ("a.py", b"print('words')", None),
         ("a.log", b"words", None),
         ("a.doc", b"\xd0\xcf\x11\xe0" + NOISE, None),
-        ("a.png", b"\x89PNG\r\n\x1a\n" + NOISE, None),
+        ("a.gif", b"\x89PNG\r\n\x1a\n" + NOISE, None),
         ("a.zip", zip_file(), None),
         ("a.tar.gz", gzip.compress(b"words", mtime=0), None),
         ("program", b"\x7fELF" + NOISE, None),
@@ -218,7 +218,7 @@ def test_noise_with_the_right_suffix_is_refused(tmp_path: Path, name: str) -> No
 
 def test_a_format_that_is_not_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(IngestError, match="in no format that wherefrom reads"):
-        all_of(put(tmp_path / "a.png", b"\x89PNG\r\n\x1a\n" + NOISE))
+        all_of(put(tmp_path / "a.gif", b"\x89PNG\r\n\x1a\n" + NOISE))
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:

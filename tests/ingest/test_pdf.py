@@ -169,7 +169,7 @@ def test_pictures_without_text_ask_for_ocr() -> None:
     document = FPDF()
     document.add_page()
     document.rect(10, 10, 50, 50)
-    with pytest.raises(IngestError, match="run OCR on it first"):
+    with pytest.raises(IngestError, match="it holds no text, only pictures; `pip install"):
         pdf.read(bytes(document.output()), "scan.pdf")
 
 

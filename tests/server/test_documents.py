@@ -220,7 +220,7 @@ class TestHostileUploads:
         ("name", "data"),
         [
             ("program.exe", b"MZ\x90\x00" + bytes(range(256)) * 20),
-            ("picture.png", b"\x89PNG\r\n\x1a\n" + bytes(100)),
+            ("picture.gif", b"\x89PNG\r\n\x1a\n" + bytes(100)),
             ("renamed.pdf", b"MZ\x90\x00" + bytes(range(256)) * 20),
             ("renamed.docx", b"just text"),
             ("renamed.txt", b"\x7fELF" + bytes(range(256)) * 20),

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
-from wherefrom.ingest import csv, docx, html, jsonl, markdown, odf, pdf, pptx, txt, wikipedia, xlsx
+from wherefrom.ingest import csv, docx, html, jsonl, markdown, ocr, odf, pdf, picture, pptx, txt, wikipedia, xlsx
 from wherefrom.ingest.outcome import IngestFailure, Record
 from wherefrom.ingest.places import cleaned_places
 from wherefrom.ingest.source import PACKED_SUFFIXES, decoded, opened, readable_name, whole
@@ -46,13 +46,11 @@ SUFFIXES = {
 }
 
 _Streamed = Callable[[BinaryIO, str, int], Iterator[Record | IngestFailure]]
+# What is written on them is read where the extra is installed.
+PICTURES = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp"))
+_DRAWN: dict[str, Callable[[bytes, str, ocr.PictureReader | None], Record]] = {"pdf": pdf.read, "picture": picture.read}
 _STREAMED: dict[str, _Streamed] = {"jsonl": jsonl.read, "wikipedia": wikipedia.read}
-_WHOLE: dict[str, Callable[[bytes, str], Record]] = {
-    "txt": txt.read,
-    "markdown": markdown.read,
-    "html": html.read,
-    "pdf": pdf.read,
-}
+_WHOLE: dict[str, Callable[[bytes, str], Record]] = {"txt": txt.read, "markdown": markdown.read, "html": html.read}
 _PARTS: dict[str, Callable[[bytes, str, int], Record]] = {  # archives; the limit is for all parts together, unpacked
     "docx": docx.read,
     "pptx": pptx.read,
@@ -81,14 +79,17 @@ def read(
     with opened(path) as file:  # says why, if it cannot be
         if not file.read(1):
             raise IngestError(_EMPTY)
-    kind = kind_of(path)
+    kind = kind_of(path, settings.ocr)
+    if kind is None and _suffix(path) in PICTURES:
+        remedy = "`--set ingest.ocr=true` reads what is written on it" if ocr.available() else ocr.REMEDY
+        raise IngestError(f"it is a picture; {remedy}")
     if kind is None:
         raise IngestError("it is in no format that wherefrom reads")
     if kind in _STREAMED:
         with opened(path, reached) as file:
             yield from _streamed(file, kind, path.name, limit_bytes)
     else:
-        for outcome in _single(whole(path, limit_bytes, reached), kind, path.name, limit_bytes):
+        for outcome in _single(whole(path, limit_bytes, reached), kind, path.name, limit_bytes, settings):
             yield replace(outcome, title=in_folder(outcome.title, path)) if isinstance(outcome, Record) else outcome
 
 
@@ -109,7 +110,7 @@ def in_folder(title: str, path: Path) -> str:
     return f"{folder}: {title}"
 
 
-def kind_of(path: Path) -> str | None:
+def kind_of(path: Path, pictures: bool = True) -> str | None:
     """Which format the file is in: by its suffix, and by its first bytes where the suffix does not tell.
 
     None means that it is nothing to read. Text without a known suffix is read only if the file has no
@@ -117,6 +118,8 @@ def kind_of(path: Path) -> str | None:
     """
     suffix = _suffix(path)
     kind = SUFFIXES.get(suffix)
+    if pictures and suffix in PICTURES and ocr.available():
+        kind = "picture"
     try:
         with opened(path) as file:
             head = file.read(_HEAD_BYTES)
@@ -146,6 +149,9 @@ def borne_out(path: Path) -> str:
         is_archive = kind in _OFFICE and head.startswith((_ENCRYPTED_OFFICE, _ZIP_MAGIC))
         if _sniffed(head) not in (kind, None) or not (_sniffed(head) or is_archive):
             raise IngestError(f"it is not {kind}, whatever its name says")
+    elif kind == "picture":
+        if not _PICTURE.match(head):
+            raise IngestError("it is not a picture, whatever its name says")
     else:
         decoded(head)  # says so, if it is not text
     return kind
@@ -164,12 +170,20 @@ def _streamed(file: BinaryIO, kind: str, name: str, limit_bytes: int) -> Iterato
         raise IngestError(_EMPTY)
 
 
-def _single(data: bytes, kind: str, name: str, limit_bytes: int) -> Iterator[Record | IngestFailure]:
+def _single(
+    data: bytes, kind: str, name: str, limit_bytes: int, settings: IngestSettings
+) -> Iterator[Record | IngestFailure]:
     """The one record of a file; then what of it could not be read."""
-    record = _cleaned(_PARTS[kind](data, name, limit_bytes) if kind in _PARTS else _WHOLE[kind](data, name))
-    if not record.text.strip():
+    if kind in _DRAWN:
+        reader = ocr.PictureReader(settings.seconds_per_file) if settings.ocr and ocr.available() else None
+        record = _DRAWN[kind](data, name, reader)
+    else:
+        record = _PARTS[kind](data, name, limit_bytes) if kind in _PARTS else _WHOLE[kind](data, name)
+    record = _cleaned(record)
+    if record.text.strip():
+        yield record if record.title else replace(record, title=readable_name(name))
+    elif kind != "picture":  # an icon is not empty, and nobody misses its text
         raise IngestError(_EMPTY)
-    yield record if record.title else replace(record, title=readable_name(name))
     for place, complaint in record.complaints:
         yield IngestFailure(f"{name}:{place}", complaint)
 
@@ -185,6 +199,7 @@ def _cleaned(record: Record) -> Record:
 # -------------------------------------------------------------------------------------------- sniffing
 
 _HEAD_BYTES = 65_536
+_PICTURE = re.compile(rb"\x89PNG|\xff\xd8\xff|II\*\x00|MM\x00\*|RIFF....WEBP|BM", re.DOTALL)
 _ZIP_MAGIC = b"PK\x03\x04"
 _OPEN_DOCUMENT = re.compile(rb"mimetypeapplication/vnd\.oasis\.opendocument\.([a-z]+)")
 _OPEN_KINDS = {b"text": "odt", b"spreadsheet": "ods", b"presentation": "odp"}

@@ -72,7 +72,7 @@ def _parsed(request: ParseRequest, out: BinaryIO) -> ParseEnd:
         if request.folder:
             os.chdir(request.folder)
         if request.only_kind:
-            return ParseEnd("done", kind=kind_of(path), peak_megabytes=_peak_megabytes())
+            return ParseEnd("done", kind=kind_of(path, settings.ocr), peak_megabytes=_peak_megabytes())
         for outcome in read(path, settings, lambda consumed: send(out, ParseProgress(consumed))):
             if isinstance(outcome, Record):
                 send(out, ParsedRecord(outcome, foreign_document(outcome.text) if request.language else None))

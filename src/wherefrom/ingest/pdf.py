@@ -6,9 +6,10 @@ import itertools
 import re
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wherefrom.errors import IngestError
+from wherefrom.ingest.ocr import REMEDY, PictureReader, unread
 from wherefrom.ingest.outcome import Record
 from wherefrom.ingest.source import readable_name
 from wherefrom.types import Place
@@ -18,27 +19,32 @@ if TYPE_CHECKING:
 
 _ENCRYPTED = "it is encrypted; remove the password first"
 _DAMAGED = "it is damaged, or not a PDF file"
-_NO_TEXT = "it holds no text, only pictures; run OCR on it first"
+_NO_TEXT = f"it holds no text, only pictures; {REMEDY}"
+_NO_WRITING = "it holds no text, and no writing was seen on its pictures"
+_SCANNED = "{} of its pages hold pictures alone; {}"
+_MOST_PICTURES = 0.1  # of the pages, that are taken for pictures; with more, some of the text is likely to be on them
 _BROKEN = "its text looks broken ({}); it was taken as it is, and OCR may read it better"
 _ONE_AT_A_TIME = threading.Lock()  # pdfium is not made for threads
 
 
-def read(data: bytes, name: str) -> Record:
+def read(data: bytes, name: str, pictures: PictureReader | None = None) -> Record:
     """The title is the file's own if it is sensible, else a first line like a heading; its places are the pages.
 
     Complaints name pages that cannot be loaded, where others could be, and text that is there but looks broken. A page
-    that loads and shows nothing is taken to be blank: pdfium does not tell what it could not draw.
+    that loads and shows nothing is taken to be blank: pdfium does not tell what it could not draw. What is written on
+    pages that are pictures is read by `pictures`.
     """
     with _ONE_AT_A_TIME:
         document = _opened(data)
         try:
-            pages, unread = _pages(document)
+            pages, damaged = _pages(document)
+            complaints = [(f"page {page}", "the page is damaged; the other pages were read") for page in damaged]
+            complaints += _read_scans(document, pages, pictures)
             title = _own_title(document)
         finally:
             document.close()
     if not any(pages):
-        raise IngestError(_NO_TEXT)
-    complaints = [(f"page {page}", "the page is damaged; the other pages were read") for page in unread]
+        raise IngestError(_NO_WRITING if pictures else _NO_TEXT)
     if trouble := _looks_broken(pages):
         complaints.append(("text", _BROKEN.format(trouble)))
     pages = _without_running_lines(pages)
@@ -59,6 +65,49 @@ def _opened(data: bytes) -> PdfDocument:
     return document
 
 
+# ---------------------------------------------------------------------------------------------- scans
+
+_INCH = 72  # points
+_DOTS = 200  # an inch, of a page that is drawn to be read
+_LARGEST = 2_500  # pixels of its longer side
+
+
+def _read_scans(document: PdfDocument, pages: list[list[str]], pictures: PictureReader | None) -> list[tuple[str, str]]:
+    """Put what is written on pages that are pictures among the lines of the others; what could not be read, and why."""
+    all_scanned = not any(pages)
+    scans = [place for place, lines in enumerate(pages) if not lines and (all_scanned or _has_picture(document, place))]
+    if pictures is None:
+        many = len(scans) > _MOST_PICTURES * len(pages) and not all_scanned
+        return [("pages", _SCANNED.format(len(scans), REMEDY))] if many else []
+    for place in scans:
+        if not pictures.has_time:
+            return [unread(place + 1, scans[-1] + 1)]
+        if (picture := _drawn(document, place)) is not None:
+            pages[place] = [line for line in pictures.lines(picture) if line]
+    return []
+
+
+def _has_picture(document: PdfDocument, place: int) -> bool:
+    from pypdfium2 import PdfiumError, raw
+
+    try:
+        return any(True for _ in document[place].get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3))
+    except PdfiumError:
+        return False
+
+
+def _drawn(document: PdfDocument, place: int) -> Any | None:
+    """The pixels of a page; None where it cannot be drawn."""
+    from pypdfium2 import PdfiumError
+
+    try:
+        page = document[place]
+        scale = min(_DOTS / _INCH, _LARGEST / max(*page.get_size(), 1))
+        return page.render(scale=scale, rev_byteorder=True).to_numpy()[:, :, :3].copy()
+    except PdfiumError:
+        return None
+
+
 # ----------------------------------------------------------------------------------------------- lines
 
 # Fonts draw these as one sign; nobody asks a question with them.
@@ -72,18 +121,18 @@ def _pages(document: PdfDocument) -> tuple[list[list[str]], list[int]]:
     from pypdfium2 import PdfiumError
 
     texts: list[str] = []
-    unread: list[int] = []
+    damaged: list[int] = []
     for number in range(len(document)):
         try:
             text = document[number].get_textpage().get_text_range()
         except PdfiumError:  # the other pages may still be readable
             text = ""
-            unread.append(number + 1)
+            damaged.append(number + 1)
         texts.append(text.translate(_LIGATURES))
-    if not texts or (len(unread) == len(texts)):
+    if not texts or (len(damaged) == len(texts)):
         raise IngestError(_DAMAGED)
     known = frozenset(_bare(word) for text in texts for word in text.split())
-    return [_lines(text, known) for text in texts], unread
+    return [_lines(text, known) for text in texts], damaged
 
 
 def _lines(text: str, known: frozenset[str]) -> list[str]:
