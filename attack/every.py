@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from attack.damage import DAMAGE
 from attack.fuzz import FUZZ
+from attack.guard import GUARD
 from attack.kills import KILLS
 from attack.load import LOAD
+from attack.pages import PAGES
 from attack.requests import ODD_REQUESTS
 from attack.soak import SOAK
 
-CAMPAIGNS = (KILLS, FUZZ, DAMAGE, ODD_REQUESTS, LOAD, SOAK)
+CAMPAIGNS = (KILLS, FUZZ, DAMAGE, ODD_REQUESTS, GUARD, PAGES, LOAD, SOAK)
