@@ -184,7 +184,7 @@ class Maker:
                 most = min(schema.get("maxItems", 4), 4)
                 return [self.value(schema.get("items", {}), odd, depth + 1) for _ in range(chance.randrange(most + 1))]
             case "integer":
-                return chance.randint(schema.get("minimum", -5), min(schema.get("maximum", 1000), 1000))
+                return chance.randint(int(schema.get("minimum", -5)), int(min(schema.get("maximum", 1000), 1000)))
             case "number":
                 return chance.choice([schema.get("minimum", 0.0), 0.5, schema.get("maximum", 1.0)]) * 1.0
             case "boolean":
