@@ -55,6 +55,10 @@ _COMMANDS = {  # every command that reads or writes a library; {l} is its folder
     "look": "check --no-repair --library {l}",
     "feedback": "feedback export --library {l}",
     "keys": "keys list --library {l}",
+    "where": "where --library {l}",
+    "backup": "backup {l}-backup --library {l}",
+    "tags": "tag list --library {l}",
+    "tag": "tag add one cellar-7.txt --library {l}",
     "config": "config --library {l}",
     "remove": "remove cellar-7.txt --library {l}",
     "ingest": "ingest {f} --library {l} --quiet",
@@ -141,11 +145,11 @@ def _text(number: int, about: str) -> str:
 
 
 def attempt(given: Attempt) -> Outcome:
-    outcome = Outcome()
+    outcome = Outcome(counts={"missed": 0})
     expected: dict[str, list[dict[str, str]]] = json.loads((given.shared / "expected.json").read_text("utf-8"))
     for number in range(given.share(CORRUPTIONS)):
         path = given.folder / f"{number}"
-        base = BASES[number % len(BASES)]
+        base = BASES[(given.number + number) % len(BASES)]
         shutil.copytree(given.shared / base, path)
         secret = (path / SECRET).read_text(encoding="utf-8")
         (path / SECRET).unlink()

@@ -16,7 +16,9 @@ pytest.importorskip("psutil", reason="`pip install 'wherefrom[dev]'` brings psut
 from attack.campaign import Attempt, Broke, Campaign, Outcome, run
 from bench.measure import ROOT
 
-from attack import fuzz, kills
+from attack import damage, fuzz, kills
+from wherefrom import Library
+from wherefrom.types import Document
 
 # Python warns of forks of a process with threads, as a worker of pytest-xdist is; these forks run Python alone.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -35,6 +37,10 @@ def held(campaign: Campaign, work: Path, size: float, seed: int = 1) -> dict[str
 
 def test_killed_writers_lose_nothing(tmp_path: Path) -> None:
     assert held(kills.KILLS, tmp_path, 0.3)["n"] >= 6
+
+
+def test_damage_is_seen_and_said_in_words(tmp_path: Path) -> None:
+    assert held(damage.DAMAGE, tmp_path, 0.25)["n"] == 1
 
 
 # What the campaigns themselves promise.
@@ -88,6 +94,27 @@ def test_a_lost_document_would_be_noticed(tmp_path: Path) -> None:
     life.states["d1"] = {7}  # acknowledged, and not there
     kills._verified(life, False, "ingest", outcome, "")
     assert [broke.kind for broke in outcome.broke] == ["after ingest: lost document"]
+
+
+def test_damage_that_check_calls_sound_would_be_noticed(tmp_path: Path) -> None:
+    with Library(tmp_path / "library") as library:
+        library.put([Document("one", "A text.")])
+    outcome = Outcome()
+    damage._judged(tmp_path / "library", [{"counts": "[2, 2]"}], "bm25:.term", outcome, "")
+    assert [broke.kind for broke in outcome.broke] == [
+        f"check calls sound ({how}) what differs in counts, damaged in bm25:.term" for how in ("looked at", "repaired")
+    ]
+
+
+def test_a_rescue_that_loses_a_document_without_a_word_would_be_noticed(tmp_path: Path) -> None:
+    with Library(tmp_path / "library") as library:
+        library.put([Document("one", "A text.")])
+    outcome = Outcome()
+    damage._rescued(tmp_path / "library", {"document: one": "{}", "document: two": "{}"}, "it", outcome, "")
+    assert [broke.kind for broke in outcome.broke] == [
+        "rescue: a document is rescued that was not written so (it)",
+        "rescue: a document is lost without a word (it)",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from types import NoneType
@@ -128,6 +128,13 @@ def _saved(
     return RescueReport(new, documents, passages, len(remains.feedback), lost, unsure, notes, tuple(remains.stays()))
 
 
+class _Text(NamedTuple):
+    """What has to be known of a document's text."""
+
+    fault: str  # "" where it is whole
+    length: int
+
+
 @dataclass(slots=True)
 class _Table:
     """What can be read of one table: the rows that its tree leads to, and those on pages that nothing leads to."""
@@ -135,6 +142,13 @@ class _Table:
     rows: dict[int, StoredRow] = field(default_factory=dict)
     strays: dict[int, StoredRow] = field(default_factory=dict)
     faults: int = 0  # parts of its tree that cannot be read
+    texts: dict[int, _Text] = field(default_factory=dict)  # in place of long ones, which stay on the disk
+
+    def keep(self, row: StoredRow, name: str, rows: dict[int, StoredRow]) -> None:
+        if name == "document":
+            self.texts[row.number] = _Text(_fault(row), len(str(row.values[-1])))
+            row = replace(row, values=(*row.values[:-1], ""))
+        rows[row.number] = row
 
     def all(self) -> list[StoredRow]:
         return [row for _, row in sorted((self.strays | self.rows).items())]
@@ -271,7 +285,8 @@ class _Remains:
                 continue
             if isinstance(id, str) and isinstance(source, str):
                 self._names.setdefault(row.number, (id, source))
-            self._why[row.number] = _fault(row)
+            text = self._tables["document"].texts[row.number]
+            self._why[row.number] = text.fault
             if not self._why[row.number] and live != 1 and row.number not in indexed:
                 self._why[row.number] = "it was still being written"
             if self._why[row.number]:
@@ -280,7 +295,7 @@ class _Remains:
             placed = places.get(row.number, [])
             summed = schema.document_sum([row.number, id, *row.values[3:-1]], passages.get(row.number, []), placed)
             sure = noted.values[-1] == summed if noted else not self._summed and row.number in document_rows
-            where = _places(placed, len(str(row.values[-1]))) if sure or not noted else ()
+            where = _places(placed, text.length) if sure or not noted else ()
             self._unplaced += len(where) < len(placed)
             sure = sure or indexed.get(row.number) == (id, source)
             date, dated = self._date(row.number)
@@ -350,7 +365,7 @@ def _tables_of(pages: Pages) -> tuple[dict[str, _Table], dict[str, int]]:
             if row is None or row.number in table.rows or not _fits(row, name, shapes[name]):
                 table.faults += 1
             else:
-                table.rows[row.number] = row
+                table.keep(row, name, table.rows)
     if any(table.faults for table in tables.values()):
         _find_strays(pages, tables, shapes)
     return tables, roots
@@ -365,7 +380,7 @@ def _find_strays(pages: Pages, tables: Mapping[str, _Table], shapes: Mapping[str
         for row in pages.rows_on(number):
             fitting = [name for name, shape in shapes.items() if row and _fits(row, name, shape)]
             if row and len(fitting) == 1 and tables[fitting[0]].faults and row.number not in tables[fitting[0]].rows:
-                tables[fitting[0]].strays[row.number] = row
+                tables[fitting[0]].keep(row, fitting[0], tables[fitting[0]].strays)
 
 
 def _indexed(pages: Pages, roots: Mapping[str, int]) -> dict[int, tuple[str, str]]:
