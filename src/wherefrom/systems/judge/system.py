@@ -97,7 +97,7 @@ class _Fitting:
 
     def stages(self) -> list[Stage]:
         return [
-            ten_passages(self._ten, self.inputs.data, self.say),
+            ten_passages(self._ten, self.inputs.data, self.say, splits=["valid"]),
             *self._order_stages(),
             Stage(
                 "readings",
