@@ -44,6 +44,7 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
         min_chance=settings.judge.min_chance,
         sources=_sources(settings, folder),
         gone=_gone(folder) if folder else None,
+        respell=_respelling(settings, folder),
         out_of_reach=out_of_reach if settings.judge.english_only and settings.index.language == "english" else None,
     )
     matcher_weights = (_matcher(settings.runtime.matcher).folder,) if folder and _matches(settings) else ()
@@ -177,6 +178,21 @@ def _bm25_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
 
     pool = IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, max(wanted.pool, wanted.k))
     return MatchedRetriever(pool, _matcher(settings.runtime.matcher), wanted.k, wanted.nearness)
+
+
+def _respelling(settings: Settings, folder: LibraryFolder | None) -> Callable[[Question], Question] | None:
+    """By the words of the BM25 index and the common words of English, so where passages are matched in English too."""
+    if folder is None or not settings.retrieve.respell or not _matches(settings):
+        return None
+    from wherefrom.retrieve.bm25 import BM25Index
+    from wherefrom.retrieve.respelling import Respelling
+
+    def index() -> BM25Index:
+        opened = folder.index("bm25")
+        assert isinstance(opened, BM25Index)
+        return opened
+
+    return Respelling(index, folder.store, _matcher(settings.runtime.matcher).is_common)
 
 
 def _tfidf_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:

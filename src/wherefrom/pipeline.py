@@ -28,6 +28,7 @@ class Pipeline:
     min_chance: float
     weights: tuple[Path, ...] = ()  # folders of the networks that the stages run
     sources: Sources | None = None  # weighs versions of one text against each other; None: documents stand alone
+    respell: Callable[[Question], Question] | None = None  # with misspelt words mended; None: as they are typed
     out_of_reach: OutOfReach | None = None  # why a question cannot be answered; None: all are tried
     gone: Gone | None = None  # None: documents are no files
 
@@ -67,6 +68,8 @@ class Pipeline:
         """Traces with the passages that the retriever finds."""
         clock = _Clock(len(questions))
         with clock("retrieve"):
+            if self.respell:
+                questions = [self.respell(question) for question in questions]
             retrieved = self.retriever.retrieve(questions)
         return [
             Trace(question, tuple(hits), timings=clock.timings)

@@ -93,11 +93,16 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a person asks, and of which part of the library; None is all of it."""
+    """What a person asks, and of which part of the library; None is all of it.
+
+    Where `text` is what the question was understood as, with a misspelt word mended, `typed` is what was typed: all
+    stages read `text`.
+    """
 
     id: str
     text: str
     within: Filter | None = None
+    typed: str = ""  # as it was typed; empty where `text` is that
 
 
 @dataclass(frozen=True, slots=True)

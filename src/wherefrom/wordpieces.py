@@ -79,6 +79,10 @@ class Wordpieces:
                 ids += self._of(run)[0]
         return ids
 
+    def is_whole(self, word: str) -> bool:
+        """Whether a word in small letters is one piece: the commonest words of English are."""
+        return word in self._vocabulary
+
     def piece(self, token: int) -> str:
         """A piece as the vocabulary has it, `##` before one that continues a word; empty where there is none."""
         return self._pieces.get(token, "")

@@ -82,6 +82,8 @@ def command(
             print_json(trace)
         else:
             _print_answer(trace, typed.text)
+            if trace.question.typed:
+                click.echo(faint(f"understood as: {trace.question.text}"))
             if trace.why is not None:
                 _print_reasons(trace.why)
         if picture is not None:

@@ -44,6 +44,8 @@ def command(
     if as_json:
         print_json(trace)
         return
+    if trace.question.typed:
+        click.echo(f"understood as: {trace.question.text}", err=True)
     if not trace.hits:
         say("Nothing found.", err=True)
     table(

@@ -69,6 +69,10 @@ class Matcher:
         """Of the weights."""
         return self._weights.folder
 
+    def is_common(self, word: str) -> bool:
+        """Whether a word in small letters is one of the commonest of English."""
+        return self._weights.tokenizer.is_whole(word)
+
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """One score a text, in their order; 0 where the question or the text has no words."""
         tokenizer, tables = self._weights.tokenizer, self._tables

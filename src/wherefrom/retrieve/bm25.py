@@ -94,6 +94,21 @@ class BM25Index:
             hits = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
             return set(self._keys_of([address for _, address in hits]))
 
+    def term(self, word: str) -> str | None:
+        """What a word is indexed as; None where that is not one term."""
+        terms = self._analysis()[1].analyze(word)
+        return terms[0] if len(terms) == 1 else None
+
+    def frequency(self, term: str) -> int:
+        """How many passages hold a term."""
+        with self._reading():
+            return int(self._searching().doc_freq("text", term))
+
+    def beginning(self, start: str, most: int) -> list[tuple[str, int]]:
+        """The commonest terms that begin so, with how many passages hold each."""
+        with self._reading():
+            return list(self._searching().terms_with_prefix("text", start, limit=most))
+
     def refresh(self) -> None:
         if self._opened is None:
             return

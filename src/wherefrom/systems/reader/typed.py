@@ -17,12 +17,13 @@ def misspelt(text: str, chance: random.Random, share: float = 0.5) -> str:
 
     def slipped(match: re.Match[str]) -> str:
         word = match[0]
-        return _edited(word, chance) if len(word) > _SHORTEST and chance.random() < share else word
+        return edited(word, chance) if len(word) > _SHORTEST and chance.random() < share else word
 
     return _WORD.sub(slipped, text)
 
 
-def _edited(word: str, chance: random.Random) -> str:
+def edited(word: str, chance: random.Random) -> str:
+    """The word with one slip inside it."""
     place = chance.randrange(1, len(word) - 1)
     kind = chance.randrange(4)
     if kind == 0:
