@@ -274,20 +274,41 @@ class Library:
         store = self._folder().store
         return store.passages([f"{id}#{ordinal}" for ordinal in range(store.passage_count(id))])
 
-    def original(self, id: str) -> bytes:
-        """The file that a document was read from, byte for byte as it was then; a NotFound says why there is none."""
+    def original(self, id: str, kept: Path | None = None) -> bytes:
+        """The file that a document was read from, byte for byte as it was then; a NotFound says why there is none.
+
+        `kept` is the folder where files that were sent lie under the hash of their bytes.
+        """
+        path, digest = self._original(id, kept)
+        try:
+            return unchanged(path, digest, int(self.settings().ingest.max_megabytes * 1_000_000))
+        except IngestError as error:
+            raise NotFound(f"the file of '{id}' cannot be shown: {error}") from error
+
+    def has_original(self, id: str, kept: Path | None = None) -> bool:
+        """Whether the file seems to be there still; that it is unchanged, only reading it tells."""
+        try:
+            return self._original(id, kept)[0].is_file()
+        except NotFound:
+            return False
+
+    def _original(self, id: str, kept: Path | None) -> tuple[Path, bytes]:
+        """Where the file should lie, and the hash of its bytes."""
         store = self._folder().store
         facts = store.facts(id)
         if facts is None:
             raise NotFound(f"there is no document '{id}' in the library; `wherefrom list` shows what there is")
         source, _ = facts
         digest = store.file_hash(source)
-        if source.startswith("sent:") or not Path(source).is_absolute() or digest is None:
+        if digest is not None and source.startswith("sent:") and kept is not None and (kept / digest.hex()).exists():
+            return kept / digest.hex(), digest
+        if digest is None or source.startswith("sent:") or not Path(source).is_absolute():
             raise NotFound(f"of the document '{id}' the library has the text alone")
-        try:
-            return unchanged(Path(source), digest, int(self.settings().ingest.max_megabytes * 1_000_000))
-        except IngestError as error:
-            raise NotFound(f"the file of '{id}' cannot be shown: {error}") from error
+        return Path(source), digest
+
+    def sent_hashes(self) -> set[bytes]:
+        """The hashes of the files that were sent and are wholly in the library."""
+        return self._folder().store.sent_hashes()
 
     def search(self, question: str, k: int | None = None, within: Filter | None = None) -> Trace:
         """Find passages, of the documents that fit `within`; the trace has hits and no answer."""

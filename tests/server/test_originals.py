@@ -119,12 +119,34 @@ def test_only_files_that_are_what_was_read_are_shown(client: TestClient, library
     assert client.get("/originals/book.pdf").status_code == 200
 
 
-def test_what_was_sent_has_its_text_alone(client: TestClient) -> None:
-    client.post("/documents?wait=20", files={"files": ("sent.pdf", pdf("The well is deep."))})
-    assert client.get("/documents/sent.pdf").json()["original"] is None
-    refused = client.get("/originals/sent.pdf")
-    assert refused.status_code == 404
-    assert refused.json()["detail"] == "of the document 'sent.pdf' the library has the text alone"
+def test_a_pdf_file_that_was_sent_is_kept_as_long_as_its_document(client: TestClient, library: Library) -> None:
+    kept = library.path / "server" / "originals"
+    send = [("files", ("sent.pdf", pdf("The well is deep."))), ("files", ("notes.txt", b"The well is dry."))]
+    assert client.post("/documents?wait=20", files=send).json()["state"] == "done"
+    assert kept.stat().st_mode & 0o077 == 0, "only its owner may look inside"
+    assert len(list(kept.iterdir())) == 1, "of other files the text is enough"
+    assert client.get("/documents/sent.pdf").json()["original"] == "pdf"
+    assert client.get("/documents/notes.txt").json()["original"] is None
+    page = client.get("/originals/sent.pdf", params=place(library, "sent.pdf", "well"))
+    assert page.headers["x-page"] == "1"
+    assert marked(page.content)
+    client.post("/documents?wait=20", files={"files": ("sent.pdf", pdf("The other well."))})
+    assert len(list(kept.iterdir())) == 1, "the one it replaced has gone"
+    client.delete("/documents/sent.pdf?wait=20")
+    assert list(kept.iterdir()) == []
+    client.post("/documents?wait=20", files={"files": ("sent.pdf", pdf("A third well."))})
+    for path in kept.iterdir():
+        path.unlink()
+    assert (
+        client.get("/originals/sent.pdf").json()["detail"]
+        == "of the document 'sent.pdf' the library has the text alone"
+    )
+
+
+def test_a_pdf_file_that_cannot_be_read_is_not_kept(client: TestClient, library: Library) -> None:
+    client.post("/documents?wait=20", files={"files": ("broken.pdf", b"%PDF-1.7 and then nothing")})
+    kept = library.path / "server" / "originals"
+    assert not kept.exists() or list(kept.iterdir()) == []
 
 
 def test_a_key_that_may_read_is_needed_where_there_are_keys(client: TestClient, library: Library) -> None:

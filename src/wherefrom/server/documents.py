@@ -16,6 +16,7 @@ from starlette.datastructures import FormData, UploadFile
 from wherefrom.errors import LibraryError, NotFound
 from wherefrom.server import shapes
 from wherefrom.server.jobs import Job, new_id
+from wherefrom.server.kept_files import KeptFiles
 from wherefrom.server.problems import HTTPProblem
 from wherefrom.server.state import ServerState
 from wherefrom.server.uploads import Refused, check_kind, document_name, keep
@@ -90,7 +91,8 @@ async def get_document(
     the response breaks off."""
     state: ServerState = request.app.state.server
     text = await state.off_loop(lambda: state.library.text(id))
-    written = _written(text, min(start, text.length), min(start + characters, text.length))
+    original = await state.off_loop(lambda: _original(state, text))
+    written = _written(text, min(start, text.length), min(start + characters, text.length), original)
     first = await state.off_loop(lambda: next(written))  # until it is there, what goes wrong still has a status
     return StreamingResponse(_followed(first, written, state), media_type="application/json")
 
@@ -102,7 +104,7 @@ async def _followed(first: bytes, rest: Iterator[bytes], state: ServerState) -> 
         piece = await state.off_loop(lambda: next(rest, None))
 
 
-def _written(text: StoredText, start: int, end: int) -> Iterator[bytes]:
+def _written(text: StoredText, start: int, end: int, original: str | None) -> Iterator[bytes]:
     """The JSON of a `DocumentText`, some hundred kB at a time."""
     head = {
         "id": text.id,
@@ -112,7 +114,7 @@ def _written(text: StoredText, start: int, end: int) -> Iterator[bytes]:
         "start": start,
         "end": end,
         "passages_in_all": text.passages,
-        "original": _original(text.source),
+        "original": original,
     }
     written = msgspec.json.encode(head)[:-1] + b',"text":"'
     for piece in text.pieces(start, end):
@@ -282,9 +284,10 @@ def _out(job: Job) -> shapes.JobOut:
     )
 
 
-def _original(source: str) -> Literal["pdf"] | None:
-    """Whether the file seems to be there still; that it is unchanged is looked at when a page of it is wanted."""
-    return "pdf" if source.lower().endswith(".pdf") and Path(source).is_absolute() and Path(source).is_file() else None
+def _original(state: ServerState, text: StoredText) -> Literal["pdf"] | None:
+    """Whether there is a PDF file to show pages of."""
+    is_pdf = text.source.lower().endswith(".pdf")
+    return "pdf" if is_pdf and state.library.has_original(text.id, KeptFiles(state.library.path).folder) else None
 
 
 def _file_name(source: str) -> str:

@@ -4,6 +4,7 @@
     server/guarded         there while the library has keys: without it, a lost state.sqlite would open the library
     server/rates.sqlite    when each key may ask again
     server/uploads/<job>/  files that were taken and are not yet in the library
+    server/originals/<hash> PDF files that were sent, as long as the library holds them: their pages are shown
     server/jobs.lock       held by the process that works on the jobs
 
 Apart, because questions look whether `documents.sqlite` has changed, and a job changes many times a second.

@@ -24,6 +24,7 @@ from wherefrom.errors import LibraryBusy, LibraryError, WherefromError, is_full
 from wherefrom.ingest.outcome import IngestFailure
 from wherefrom.ingest.run import IngestProgress, IngestReport
 from wherefrom.library import Library
+from wherefrom.server.kept_files import KeptFiles
 from wherefrom.server.uploads import unpacked_too_long
 
 _REPORT_SECONDS = 0.1  # between two reports of progress
@@ -59,8 +60,11 @@ def _work(library: Library, job: dict[str, Any], settings: Settings) -> dict[str
     while True:
         try:
             if job["kind"] == "remove":
-                return {"removed": library.remove(job["names"])}
-            return _take_in(library, dict(zip(job["names"], map(Path, job["files"]), strict=True)), settings)
+                result: dict[str, Any] = {"removed": library.remove(job["names"])}
+            else:
+                result = _take_in(library, dict(zip(job["names"], map(Path, job["files"]), strict=True)), settings)
+            KeptFiles(library.path).drop_others(library.sent_hashes())
+            return result
         except LibraryBusy as error:
             _send(progress={"waiting": str(error)})
             time.sleep(_BUSY_SECONDS)
@@ -73,6 +77,8 @@ def _take_in(library: Library, files: dict[str, Path], settings: Settings) -> di
     report = library.ingest_sent(
         {name: path for name, path in files.items() if name not in bombs}, reporter.progress, reporter.acknowledged
     )
+    for path in files.values():
+        KeptFiles(library.path).keep(path)
     refused = f"unpacked it is longer than {settings.server.unpacked_megabytes:g} MB; raise server.unpacked_megabytes"
     return _plain(
         report, {path: name for name, path in files.items()}, [IngestFailure(name, refused) for name in bombs]

@@ -17,6 +17,7 @@ from fastapi.responses import Response
 from wherefrom.errors import NotFound
 from wherefrom.ingest.original import digest_of
 from wherefrom.server.drawing_child import WantedPage
+from wherefrom.server.kept_files import KeptFiles
 from wherefrom.server.problems import HTTPProblem
 from wherefrom.server.state import ServerState
 
@@ -103,7 +104,7 @@ async def get_page(
     page: Annotated[int | None, Query(ge=1, le=100_000, description="The page; without it, that of the place.")] = None,
     width: Annotated[int, Query(ge=100, le=2000, description="In pixels.")] = 1000,
 ) -> Response:
-    """Only where the file lies where it was when it was ingested, unchanged."""
+    """Only where the file lies where it was when it was ingested, unchanged. Those that are sent are kept."""
     state: ServerState = request.app.state.server
     drawings: Drawings = request.app.state.drawings
 
@@ -114,7 +115,9 @@ async def get_page(
             to = min(len(text), at + 200)  # no place: that of the text's first words, at its start or where it is cut
         quote, before, after = text[at:to], text[max(0, at - _AROUND) : at], text[to : to + _AROUND]
         share = at / len(text) if text else 0.0
-        return state.library.original(id), WantedPage(width, page, quote, before, after, share)
+        return state.library.original(id, KeptFiles(state.library.path).folder), WantedPage(
+            width, page, quote, before, after, share
+        )
 
     data, wanted = await state.off_loop(read)
     if b"%PDF-" not in data[:1024]:

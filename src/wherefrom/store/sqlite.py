@@ -472,6 +472,12 @@ class SQLiteStore:
             row = connection.execute("SELECT count(*), ifnull(sum(passages), 0) FROM document WHERE live").fetchone()
             return int(row[0]), int(row[1])
 
+    def sent_hashes(self) -> set[bytes]:
+        """The hashes of the files that were sent over the network."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT hash FROM file WHERE source >= 'sent:' AND source < 'sent;'")
+            return {bytes(hash) for (hash,) in rows}
+
     def file_hash(self, source: str) -> bytes | None:
         """The hash of the bytes of a file that is wholly in the library."""
         with self._database.reading() as connection:
