@@ -123,7 +123,8 @@ def test_entities_are_not_expanded(tmp_path) -> None:
         )
         with pytest.warns(UserWarning, match="Duplicate name"):
             target.writestr("word/document.xml", xml)
-    assert "treasure" not in read(changed.getvalue(), "x.docx").text
+    with pytest.raises(IngestError, match="it defines entities of its own"):
+        read(changed.getvalue(), "x.docx")
 
 
 @pytest.mark.parametrize(
@@ -172,3 +173,39 @@ def test_rows_of_a_table_have_the_headings_that_its_author_marked() -> None:
         table.cell(place // 2, place % 2).text = text
     table.rows[0]._tr.get_or_add_trPr().append(parse_xml(f"<w:tblHeader {SPACE}/>"))
     assert read(saved(document), "x.docx", 10_000_000).text.endswith("Part | Price\nScrew | Price: 4 cents")
+
+
+def test_notes_and_comments_stand_behind_their_paragraph() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("The pump hums.")
+    document.add_comment(paragraph.runs, "Really?", author="Otto")
+    document.add_paragraph("It is green.")
+    assert read(saved(document), "x.docx").text == "The pump hums.\n\nComment by Otto: Really?\n\nIt is green."
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    note = "<w:p><w:r><w:t>Made in Bern.</w:t></w:r></w:p>"
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved(document))) as source, zipfile.ZipFile(changed, "w") as target:
+        for part in source.infolist():
+            data = source.read(part)
+            data = data.replace(b"green.</w:t>", b'green</w:t><w:footnoteReference w:id="2"/><w:t>.</w:t>')
+            relation = f'<Relationship Id="n" Type="{kind}" Target="footnotes.xml"/></Relationships>'.encode()
+            target.writestr(
+                part, data.replace(b"</Relationships>", relation) if "document.xml.rels" in part.filename else data
+            )
+        separator = f'<w:footnote w:type="separator" w:id="0">{note}</w:footnote>'
+        notes = f'<w:footnotes {space}>{separator}<w:footnote w:id="2">{note}</w:footnote></w:footnotes>'
+        target.writestr("word/footnotes.xml", notes)
+    assert read(changed.getvalue(), "x.docx").text.endswith("It is green.\n\nNote: Made in Bern.")
+
+
+def test_a_document_with_macros_is_read_without_them() -> None:
+    document = docx.Document()
+    document.add_paragraph("The pump hums.")
+    plain = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved(document))) as source, zipfile.ZipFile(changed, "w") as target:
+        for part in source.infolist():
+            with_macros = b"application/vnd.ms-word.document.macroEnabled.main+xml"
+            target.writestr(part, source.read(part).replace(plain.encode(), with_macros))
+    assert read(changed.getvalue(), "x.docm").text == "The pump hums."

@@ -63,7 +63,7 @@ def test_slides_come_in_their_order_with_titles_lists_tables_and_notes() -> None
 
 def test_a_damaged_slide_is_named_and_the_others_are_read() -> None:
     record = read(with_part(talk(), "ppt/slides/slide2.xml", lambda data: data[:500]), "x.pptx")
-    assert record.complaints == (("slide 2", "it is damaged, or not a file of its kind"),)
+    assert record.complaints == (("slide 2", "it is damaged, or not a PowerPoint presentation"),)
     assert [place.number for place in record.places] == [1, 3]
 
 

@@ -226,7 +226,7 @@ def test_cells_beyond_all_columns_and_rows_cost_nothing() -> None:
 
 def test_broken_files_are_refused_and_nothing_else_comes_out() -> None:
     whole = saved(book_of(["Item", "Amount"], ["Rent", 500]))
-    with pytest.raises(IngestError, match="encrypted, or of an old Office version"):
+    with pytest.raises(IngestError, match="encrypted, or an old Office file"):
         read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1000), "x.xlsx")
     chance = random.Random(1)
     for _ in range(60):

@@ -14,23 +14,24 @@ from wherefrom.errors import IngestError
 from wherefrom.ingest.source import too_long
 
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0"
-_DAMAGED = "it is damaged, or not a file of its kind"
 _LOCKED = "it is encrypted; remove the password first"
 
 
 class Archive:
     """The parts of an office file, none of them unpacked before it is read; all of them are within the limit."""
 
-    def __init__(self, data: bytes, limit_bytes: int) -> None:
+    def __init__(self, data: bytes, limit_bytes: int, what: str) -> None:
+        """`what` it is taken for: `a Word document`."""
+        self._damaged = f"it is damaged, or not {what}"
         if data.startswith(_OLE_MAGIC):
             raise IngestError(
-                "it is encrypted, or of an old Office version; remove the password, or save it in today's format, first"
+                "it is encrypted, or an old Office file; remove the password, or save it in today's format, first"
             )
         try:
             self._parts = zipfile.ZipFile(BytesIO(data))
             parts = self._parts.infolist()
         except Exception as error:  # a broken archive raises many things, struct.error among them
-            raise IngestError(_DAMAGED) from error
+            raise IngestError(self._damaged) from error
         if any(part.flag_bits & 1 for part in parts):
             raise IngestError(_LOCKED)
         if sum(part.file_size for part in parts) > limit_bytes:
@@ -44,7 +45,7 @@ class Archive:
         try:
             return self._parts.read(self._names[name.lower()])
         except Exception as error:  # likewise
-            raise IngestError(_DAMAGED) from error
+            raise IngestError(self._damaged) from error
 
     def tree(self, name: str) -> Any:
         """The root of a part."""
@@ -53,7 +54,7 @@ class Archive:
         try:
             root = etree.fromstring(self.bytes(name), etree.XMLParser(**_SAFE))
         except etree.XMLSyntaxError as error:
-            raise IngestError(_DAMAGED) from error
+            raise IngestError(self._damaged) from error
         _refuse_entities(root)
         return root
 
@@ -69,7 +70,7 @@ class Archive:
                 while element.getprevious() is not None:
                     del element.getparent()[0]
         except etree.XMLSyntaxError as error:
-            raise IngestError(_DAMAGED) from error
+            raise IngestError(self._damaged) from error
 
     def related(self, name: str) -> dict[str, tuple[str, str]]:
         """What a part of an Office file refers to: the last word of the kind, and the part, by the relation's id."""

@@ -63,7 +63,7 @@ def read_sheets(data: bytes, name: str, limit_bytes: int = 64_000_000) -> Record
 
 
 def _opened(data: bytes, limit_bytes: int) -> tuple[Archive, Any]:
-    archive = Archive(data, limit_bytes)
+    archive = Archive(data, limit_bytes, "an OpenDocument file")
     manifest = "META-INF/manifest.xml"
     if manifest in archive and any(local(each) == "encryption-data" for each in archive.tree(manifest).iter()):
         raise IngestError("it is encrypted; remove the password first")

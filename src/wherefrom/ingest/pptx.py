@@ -21,7 +21,7 @@ _BODIES = ("body", "subTitle", "obj", "")
 
 def read(data: bytes, name: str, limit_bytes: int = 64_000_000) -> Record:
     """Slides in the order they are shown in, hidden ones too; the title is the file's own, else the first slide's."""
-    archive = Archive(data, limit_bytes)
+    archive = Archive(data, limit_bytes, "a PowerPoint presentation")
     main = next(
         (part for kind, part in archive.related("").values() if kind == "officeDocument"), "ppt/presentation.xml"
     )

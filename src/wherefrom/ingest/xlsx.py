@@ -37,7 +37,7 @@ class _Book:
 
 def read(data: bytes, name: str, limit_bytes: int = 64_000_000) -> Record:
     """Sheets in their order, comments behind the rows of theirs; formulas are what they came to."""
-    archive = Archive(data, limit_bytes)
+    archive = Archive(data, limit_bytes, "an Excel workbook")
     main = next((part for kind, part in archive.related("").values() if kind == "officeDocument"), "xl/workbook.xml")
     if main not in archive:
         raise IngestError(_NO_SHEET)
