@@ -112,6 +112,7 @@ def settings_page() -> str:
             kind, reason = (line[1], line[2] or "") if line else ("", "")
             default = getattr(values, setting.name)
             shown = str(default).lower() if isinstance(default, bool) else default
+            shown = list(shown) if isinstance(shown, tuple) else shown
             kind = re.sub(r"Literal\[(.*)\]", lambda match: match[1].replace('"', ""), kind)
             kind = " or ".join(STYLES) if kind == "Style" else kind
             rows.append(f"| `{section.name}.{setting.name}` | {kind} | `{shown}` | {reason} |")

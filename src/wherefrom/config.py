@@ -18,6 +18,10 @@ from wherefrom.errors import SettingsError
 from wherefrom.types import Style
 
 Similarity = Literal["cosine", "dot"]
+Format = Literal[  # what ingest.formats may name
+    "txt", "markdown", "html", "pdf", "docx", "pptx", "xlsx", "csv", "odt", "ods", "odp", "rst", "org", "asciidoc",
+    "tex", "rtf", "epub", "notebook", "man", "message", "mailbox", "jsonl", "wikipedia", "code", "configuration",
+]  # fmt: skip
 _Section = TypeVar("_Section")  # any dataclass of settings, or of sections of them
 
 
@@ -32,6 +36,24 @@ class IngestSettings:
     parse_megabytes: int = 2048  # memory to read it in; a web page of 64 MB takes a good half of that
     ocr: bool = True  # read what is written on scans and pictures, where the extra is installed; seconds a page
     warn_language: bool = True  # name documents that are not in English: the networks read English alone
+    code: bool = False  # read source code in folders too; it is found before the prose that says the same in words
+    configuration: bool = False  # read toml, yaml, ini and json too: settings, and often passwords and data by the ton
+    formats: tuple[Format, ...] = ()  # read only these in folders; none named: all but code and configuration
+    skip: tuple[str, ...] = (  # in folders: files and folders of these names; others made them, or tests feed on them
+        "node_modules",
+        "site-packages",
+        "__pycache__",
+        "*.min.*",
+        "*.lock",
+        "*-lock.*",
+        "testdata",
+        "test[-_]data",
+        "__fixtures__",
+        "__snapshots__",
+        "test*/data",
+        "test*/fixtures",
+        "test*/baseline_images",
+    )
 
     def __post_init__(self) -> None:
         _positive(
@@ -303,11 +325,15 @@ def to_mapping(settings: Settings) -> dict[str, dict[str, Any]]:
     """The settings as a nested mapping that TOML and JSON can hold."""
     return {
         section.name: {
-            setting.name: getattr(getattr(settings, section.name), setting.name)
+            setting.name: _plain(getattr(getattr(settings, section.name), setting.name))
             for setting in fields(getattr(settings, section.name))
         }
         for section in fields(settings)
     }
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def overridden(base: _Section, override: str) -> _Section:

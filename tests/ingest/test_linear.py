@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -34,6 +35,16 @@ def word(body: str) -> bytes:
     return made.getvalue()
 
 
+def nested_parts(depth: int) -> str:
+    """A message whose parts are in one another."""
+    inside = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(depth))
+    return f"From: a\nSubject: b\n{inside}words"
+
+
+def notebook(cells: int) -> str:
+    return json.dumps({"cells": [{"cell_type": "markdown", "source": "Plain words."}] * cells})
+
+
 def cell(text: str) -> str:
     return f"<w:tc><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>"
 
@@ -58,6 +69,31 @@ ATTACKS: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "a title of blanks": ("title.md", lambda: "---\ntitle: a" + " " * MANY + "b\n---\nThere."),
     "runs of Word": ("runs.docx", lambda: word("<w:p>" + "<w:r><w:t>a</w:t></w:r>" * MANY + "</w:p>")),
     "a row of Word": ("row.docx", lambda: word("<w:tbl><w:tr>" + cell("a") * 60_000 + "</w:tr></w:tbl>")),
+    "braces of rich text": ("deep.rtf", lambda: "{\\rtf1 " + "{\\b x" * 100_000),
+    "cells of rich text": ("row.rtf", lambda: "{\\rtf1 " + "\\trowd a\\cell " * 50_000 + "\\row}"),
+    "cells of a notebook": ("cells.ipynb", lambda: notebook(50_000)),
+    "a notebook of brackets": ("deep.ipynb", lambda: '{"cells":' + "[" * MANY),
+    "parts in parts": ("deep.eml", lambda: nested_parts(1_000)),
+    "parts in a row": ("parts.eml", lambda: "From: a\nContent-Type: multipart/mixed; boundary=b\n\n" + "--b\n" * MANY),
+    "encoded words": ("words.eml", lambda: "From: " + "=?a?q?" * MANY + "\n\nwords"),
+    "parameters of a part": ("type.eml", lambda: "From: a\nContent-Type: text/plain; " + '";' * MANY + "\n\nwords"),
+    "quotes": ("quotes.eml", lambda: "From: a\n\n" + "> a\n\n" * 50_000),
+    "a line of a mailbox": ("line.mbox", lambda: "From a 10:00:00 2020\nFrom: a\n\n" + "x" * 10_000_000),
+    "conditions of a manual": ("if.1", lambda: ".TH a 1\n" + ".if n \\{\\\n" * 100_000 + "words"),
+    "strings of a manual": ("ds.1", lambda: ".TH a 1\n" + ".ds a " + "\\*a" * 40 + "\n" + "\\*a" * 100_000),
+    "a term of a manual": ("xo.1", lambda: ".Dd x\n.Dt a 1\n.Bl -tag\n.It Fl a Xo\n" + ".Ar b\n" * 50_000),
+    "options of a manual": ("op.1", lambda: ".Dd x\n.Dt a 1\n.Op " + "Op Fl a " * 30_000),
+    "stars": ("stars.rst", lambda: "**a " * MANY),
+    "columns": ("columns.rst", lambda: "=== ===" + " ===" * MANY + "\n" + "a\n" * 300),
+    "indentation": ("indented.rst", lambda: "".join(" " * (n % 2000) + "- x\n\n" for n in range(2_000))),
+    "headings of a paper": ("deep.tex", lambda: "\\begin{document}" + "\\section{" * 50_000),
+    "labels of a paper": ("labels.tex", lambda: "\\label{" * 50_000),
+    "tables of a paper": ("tables.tex", lambda: "\\begin{tabular}{l}" * 10_000 + "a & b\\\\" * 10_000),
+    "links of an outline": ("links.org", lambda: "[[a" * MANY),
+    "marks of AsciiDoc": ("marks.adoc", lambda: "link:a[<<a*a " * 50_000),
+    "a line of a program": ("line.py", lambda: "x" * 10_000_000),
+    "types of a program": ("types.c", lambda: ("a*" * 250 + "\n") * 1_000),
+    "calls of a program": ("calls.js", lambda: ("  a(" * 100 + "\n") * 1_000),
     "a row of a page": ("row.html", lambda: "<table><tr>" + "<td>a</td>" * 60_000 + "</tr></table>"),
 }
 

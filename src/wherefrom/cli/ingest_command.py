@@ -41,10 +41,11 @@ def command(
 ) -> None:
     """Bring files and folders into the library, which is made if there is none.
 
-    Reads txt, md, html, pdf, docx, pptx, xlsx, odt, ods, odp, csv, jsonl (one {"id", "title", "text"} a line) and
-    WikiExtractor text, also as .gz or .xz. Unchanged files are skipped, changed ones replace their old version. A file
-    that cannot be read is named with the reason and skipped; the exit code is then 1. A document that is not in
-    English is taken, with a warning. Interrupted, run it again to go on.
+    Reads txt, md, rst, org, adoc, html, pdf, docx, pptx, xlsx, odt, ods, odp, rtf, epub, tex, ipynb, csv, man pages,
+    eml, mbox, jsonl (one {"id", "title", "text"} a line) and WikiExtractor text, also as .gz or .xz; in folders
+    source code only with --set ingest.code=true. Unchanged files are skipped, changed ones replace their old version.
+    A file that cannot be read is named with the reason and skipped; the exit code is then 1. A document that is not
+    in English is taken, with a warning. Interrupted, run it again to go on.
     """
     with opened(library, toml, overrides) as opened_library, shown(quiet or as_json) as report:
         result = opened_library.ingest(paths, prune, report, force=force, tags=tags)
@@ -67,6 +68,8 @@ def _print_report(result: IngestReport, quiet: bool) -> None:
         say(f"... and {len(result.warnings) - _SHOWN:,} more such; --json names them all", err=True)
     if quiet:
         return
+    from wherefrom.ingest.passing import passed_over_lines
+
     if result.taken_over:
         names = ", ".join(map(one_line, result.taken_over[:5])) + (" ..." if len(result.taken_over) > 5 else "")
         say(f"{len(result.taken_over):,} documents came from another file before: {names}")
@@ -74,8 +77,10 @@ def _print_report(result: IngestReport, quiet: bool) -> None:
     if result.removed:
         parts.append(f"{len(result.removed):,} removed")
     if result.ignored:
-        parts.append(f"{len(result.ignored):,} files of other kinds passed over")
+        parts.append(f"{len(result.ignored):,} files passed over")
     if result.failures:
         parts.append(f"{len(result.failures):,} not read")
     say(f"{', '.join(parts)}; {result.seconds:.1f} s.")
+    for line in passed_over_lines(result.passed_over):
+        say(f"  passed over: {one_line(line)}")
     say(f"The library now holds {result.documents:,} documents in {result.passages:,} passages.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import cache
 from typing import TYPE_CHECKING
 
 from wherefrom.errors import IngestError
@@ -14,6 +15,7 @@ from wherefrom.ingest.source import decoded, readable_name
 from wherefrom.ingest.tables import row_text
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 
@@ -82,13 +84,18 @@ def _yaml_string(value: str) -> str:
 
 
 def _tokens(text: str) -> list[Token]:
+    return _parser().parse(text)
+
+
+@cache
+def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     # Addresses are thrown away, so none has to be checked or rewritten (some cannot even be parsed).
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
-    return parser.parse(text)
+    return parser
 
 
 class _Renderer:

@@ -12,6 +12,7 @@ from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
 from wherefrom.ingest.outcome import IngestFailure, Record
 from wherefrom.ingest.parsing import Parser, parser
+from wherefrom.ingest.passing import PassedOver, Passing
 from wherefrom.ingest.prune import Pruning
 from wherefrom.ingest.source import ordinary
 from wherefrom.ingest.walk import InputFile, shown_path, walk
@@ -51,6 +52,7 @@ class IngestReport:
     passages: int
     seconds: float
     warnings: tuple[IngestFailure, ...] = ()  # what was read, and may still not be of use
+    passed_over: tuple[PassedOver, ...] = ()  # the ignored files, by their sorts
 
 
 @dataclass
@@ -143,6 +145,7 @@ def _ingested(
         passages=passages,
         seconds=time.perf_counter() - begun,
         warnings=tuple(tally.warnings),
+        passed_over=run.passing.report(),
     )
 
 
@@ -160,6 +163,7 @@ class _Run:
         self.tally = _Tally()
         self.folder = folder
         self.settings = settings
+        self.passing = Passing(settings)
         self._report = report
         self._acknowledged = acknowledged
         self._tags = tags
@@ -210,7 +214,7 @@ class _Run:
     def _file(self, file: InputFile, parser: Parser, reached: Callable[[int], None]) -> None:
         source = file.source
         known_hash = self.folder.store.file_hash(source)
-        if known_hash is None and not file.named and _is_file(file.path) and parser.kind(file.path) is None:
+        if known_hash is None and not file.named and _is_file(file.path) and self._passed_over(file, parser):
             self.tally.ignored.append(shown_path(file.path))
             return
         digest = file_hash(file.path)
@@ -232,6 +236,9 @@ class _Run:
             # One with fewer records than before is read again until the others are pruned.
             if all(id in self._ids for id in self.folder.store.with_source(source)):
                 self._batch_files[source] = digest
+
+    def _passed_over(self, file: InputFile, parser: Parser) -> bool:
+        return self.passing.by_name(file.name) or self.passing.by_kind(file.name, parser.kind(file.path))
 
     def _record(self, file: InputFile, source: str, record: Record, language: str | None) -> None:
         id = self._id(file, source, record)
@@ -291,8 +298,8 @@ class _Run:
         if file.sent:
             return file.name
         known = self.folder.store.with_source(source)
-        if len(known) == 1:
-            return known[0]
+        if len(known) == 1 or file.name in known:  # a message's file may hold others beside it
+            return file.name if file.name in known else known[0]
         name, number = file.name, 1
         while name in self._ids or self.folder.store.facts(name) is not None:
             number += 1

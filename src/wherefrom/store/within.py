@@ -16,6 +16,9 @@ TYPES: Mapping[str, tuple[str, ...]] = {
     "html": ("html", "htm", "xhtml"),
     "markdown": ("md", "markdown"),
     "text": ("txt", "text"),
+    "mail": ("eml", "mbox"),
+    "notebook": ("ipynb",),
+    "man": ("1", "2", "3", "4", "5", "6", "7", "8", "9", "man"),
 }
 MOST_TAG = 100  # characters of a tag
 _PACKED = ("", ".gz", ".xz")

@@ -1,0 +1,164 @@
+"""AsciiDoc as plain readable text: headings, lists, tables and listings without the marks; no file is put in."""
+
+from __future__ import annotations
+
+import re
+
+from wherefrom.ingest.blocks import Blocks
+from wherefrom.ingest.outcome import Record
+from wherefrom.ingest.source import decoded, readable_name
+from wherefrom.ingest.tables import row_text
+
+_HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*?)(?:\s+=+)?\s*$")
+_UNDERLINE = re.compile(r"([=~^+-])\1{3,}\s*$")
+_ATTRIBUTE = re.compile(r":[\w!-]+:(?:\s|$)")
+_BLOCK_ATTRIBUTES = re.compile(r"\[[^\]\n]*\]\s*$")
+_MACRO = re.compile(r"(?:include|image|video|audio|toc|ifdef|ifndef|ifeval|endif)::[^\s\[]*\[([^\]\n]*)\]")
+_ITEM = re.compile(r"\s*(?:(\*{1,5}|-)|(\.{1,5}|\d{1,3}\.))\s+(?:\[[ x*]\]\s+)?(\S.*)")
+_TERM = re.compile(r"\s*(\S.*?):{2,4}(?:\s+(\S.*))?\s*$")
+_FENCES = {"----": True, "....": True, "```": True, "++++": False, "////": False}  # whether what is inside is shown
+_EDGES = re.compile(r"(?:={4,}|\*{4,}|_{4,}|--)\s*$")
+_LABEL = re.compile(r"\.(?![. ])(\S.*)")
+_INLINE = re.compile(
+    r"""(?:link:|https?://|mailto:|xref:)(?P<target>[^\s\[\]<>]{1,500})\[(?P<label>[^\]\n]{0,300})\]
+    | <<(?P<anchor>[^<>,\n]{1,100})(?:,\s*(?P<text>[^<>\n]{1,200}))?>>
+    | (?:kbd|btn|menu|footnote|pass|image|icon|indexterm2?):[\w./-]{0,200}\[(?P<macro>[^\]\n]{0,300})\]
+    | (?<![\w`*_+])(?P<mark>[*_`+\#]{1,2})(?=\S)(?P<marked>[^\n]{1,300}?)(?<=\S)(?P=mark)(?![\w`*_+])
+    | \{(?P<name>[\w-]{1,60})\} | \[\[[^\]\n]{1,100}\]\] | \(\(\([^()\n]{1,200}\)\)\)""",
+    re.VERBOSE,
+)
+
+
+def read(data: bytes, name: str) -> Record:
+    """A document; its title is its first heading, else made of the file's name."""
+    reader = _Reader(decoded(data).replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+    reader.read()
+    return reader.blocks.record(reader.title or readable_name(name))
+
+
+class _Reader:
+    """Goes through the lines once."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.blocks = Blocks()
+        self.title = ""
+        self._lines = lines
+        self._paragraph: list[str] = []
+        self._item = ""
+        self._numbers = 0
+        self._rows: list[list[str]] | None = None  # of the table that is open
+        self._header = True  # of the document: its attributes and authors are not its text
+
+    def read(self) -> None:
+        fence, shown = "", False
+        inside: list[str] = []
+        for number, line in enumerate(self._lines):
+            stripped = line.rstrip()
+            if fence:
+                if stripped == fence:
+                    if shown:
+                        self.blocks.literal("\n".join(inside))
+                    fence, inside = "", []
+                else:
+                    inside.append(line)
+            elif stripped and (stripped[:4] in _FENCES or stripped[:3] == "```") and len(set(stripped[:4])) == 1:
+                self._end()
+                fence, shown = "```" if stripped.startswith("```") else stripped, _FENCES.get(stripped[:4], True)
+            elif stripped.startswith(("|===", "!===")):
+                self._end()
+                self._table()
+            elif self._rows is not None:
+                self._cells(stripped)
+            else:
+                self._line(stripped, self._lines[number + 1] if number + 1 < len(self._lines) else "")
+        if shown and inside:
+            self.blocks.literal("\n".join(inside))
+        self._end()
+        if self._rows is not None:
+            self._table()
+
+    def _line(self, line: str, below: str) -> None:
+        under = _UNDERLINE.match(below)
+        if heading := _HEADING.match(line):
+            self._heading(heading[2], len(heading[1]))
+        elif not self._paragraph and under and line and abs(len(below.rstrip()) - len(line)) <= 2 and line[0].isalnum():
+            self._heading(line, "=-~^+".index(under[1]) + 1)
+        elif not line or line == "+" or _UNDERLINE.match(line) or _EDGES.match(line) or line.startswith("//"):
+            self._end()
+        elif _ATTRIBUTE.match(line) or _BLOCK_ATTRIBUTES.match(line):
+            if not self._paragraph:
+                self._end()
+        elif macro := _MACRO.match(line):
+            self._end()
+            self.blocks.add(_words(macro[1].partition(",")[0]) if line.startswith("image") else "")
+        elif item := _ITEM.match(line):
+            self._end(keep_numbers=True)
+            self._numbers = self._numbers + 1 if item[2] else 0
+            self._item = f"{self._numbers}. " if item[2] else "- "
+            self._paragraph = [item[3]]
+        elif (term := _TERM.match(line)) and not self._paragraph and "://" not in line:
+            self._item = f"{_words(term[1])}\n"
+            self._paragraph = [term[2]] if term[2] else []
+        elif (label := _LABEL.match(line)) and not self._paragraph:
+            self.blocks.add(_words(label[1]))
+        else:
+            self._paragraph.append(line.strip())
+
+    def _heading(self, text: str, level: int) -> None:
+        self._end()
+        text = _words(text)
+        self.title = self.title or text
+        self.blocks.heading(text, level)
+
+    def _cells(self, line: str) -> None:
+        if self._rows is None or not line:
+            return
+        if "|" not in line:
+            if self._rows and self._rows[-1]:
+                self._rows[-1][-1] = f"{self._rows[-1][-1]} {line.strip()}".strip()
+            return
+        cells = re.split(r"(?:^|\s)(?:\d*[.+]?\d*[.<^>+]*[aehlmsd]?)\|", line)[1:]
+        self._rows.append([cell.strip() for cell in cells])
+
+    def _table(self) -> None:
+        rows, self._rows = self._rows, [] if self._rows is None else None
+        if not rows:
+            return
+        columns = max(map(len, rows))
+        if columns > 1 and len(rows[0]) > 1 and any(len(row) == 1 for row in rows[1:]):  # a line a cell
+            cells = [cell for row in rows[1:] for cell in row]
+            columns = len(rows[0])
+            rows = [rows[0], *(cells[at : at + columns] for at in range(0, len(cells), columns))]
+        for number, row in enumerate(rows):
+            headings = [_words(cell) for cell in rows[0]] if number else ()
+            self.blocks.add(row_text([_words(cell) for cell in row], headings), close=number > 0)
+
+    def _end(self, keep_numbers: bool = False) -> None:
+        text, self._paragraph = _words(" ".join(self._paragraph)), []
+        item = self._item
+        if item.endswith("\n") and not text:
+            return  # the text of a term comes below it
+        self._item = ""
+        if not text:
+            return
+        if not item and not keep_numbers:
+            self._numbers = 0
+        if item and not item.endswith("\n"):
+            self.blocks.item(item + text)
+        else:
+            self.blocks.add(item + text)
+
+
+def _words(text: str) -> str:
+    def meaning(match: re.Match[str]) -> str:
+        if match["target"] is not None:
+            return (match["label"] or match["target"]).partition(",")[0].rstrip("^")
+        if match["anchor"] is not None:
+            return match["text"] or match["anchor"]
+        if match["mark"]:
+            return match["marked"]
+        if match["name"]:
+            return {"nbsp": " ", "plus": "+", "asterisk": "*", "zwsp": ""}.get(match["name"], match[0])
+        return match["macro"] or ""
+
+    return " ".join(_INLINE.sub(meaning, text).split())
