@@ -387,16 +387,18 @@ def test_a_part_of_the_library_is_asked(site: str, opened: Open) -> None:
 def test_how_a_follow_up_was_understood_is_told(site: str, opened: Open) -> None:
     page = opened(site)
     whole = "What is the largest glacier of Iceland?"
-    hits = json.dumps({"stage": "retrieve", "hits": [], "understood": whole, "instead": ["What is Iceland?"]})
+    instead = ["What is Iceland?"]
+    hits = json.dumps({"stage": "retrieve", "hits": [], "understood": whole, "instead": instead})
     answer = {"text": None, "style": "short", "chance": 0.0, "words": [], "evidence": []}
-    trace = {"question": {"id": "", "text": whole, "typed": "and the largest glacier?"}, "hits": [], "candidates": []}
+    question = {"id": "", "text": whole, "typed": "and the largest glacier?", "instead": instead}
+    trace = {"question": question, "hits": [], "candidates": []}
     trace = json.dumps({**trace, "answer": answer, "timings": {}})
     body = f"event: hits\ndata: {hits}\n\nevent: trace\ndata: {trace}\n\n"
     page.route("**/ask", lambda route: route.fulfill(headers={"Content-Type": "text/event-stream"}, body=body))
     ask(page, "and the largest glacier?")
     understood = newest(page).locator(".understood")
     expect(understood).to_contain_text(f"Understood as: {whole}")
-    expect(understood.get_by_role("button", name="Ask it as typed")).to_be_visible()
+    expect(understood.get_by_role("button", name="What is Iceland?")).to_be_visible()
 
 
 def test_a_slash_leads_to_the_question(site: str, opened: Open) -> None:

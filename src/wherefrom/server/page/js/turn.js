@@ -62,7 +62,8 @@ export class Turn {
       make("button", { type: "button", class: "quiet small", onclick: () => this.acts.afresh(question) }, words);
     const others = instead.map((other) => again(other, other));
     this.understoodPlace.hidden = false;
-    this.understoodPlace.replaceChildren("Understood as: ", named(text), " ", ...others, again("Ask it as typed", this.asked.question));
+    const alone = this.asked.turns?.length ? [again("Ask it as typed", this.asked.question)] : []; // else it is spelling
+    this.understoodPlace.replaceChildren("Understood as: ", named(text), " ", ...others, ...alone);
   }
 
   /** What a question after this one may refer to. */
