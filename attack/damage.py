@@ -59,6 +59,7 @@ _COMMANDS = {  # every command that reads or writes a library; {l} is its folder
     "backup": "backup {l}-backup --library {l}",
     "tags": "tag list --library {l}",
     "tag": "tag add one cellar-7.txt --library {l}",
+    "filtered": "list --tag cellar --since 2020 --library {l}",
     "config": "config --library {l}",
     "remove": "remove cellar-7.txt --library {l}",
     "ingest": "ingest {f} --library {l} --quiet",
@@ -107,7 +108,7 @@ def _killed(path: Path, _say: Say) -> None:
 
 
 def _made(path: Path, offset: int, _say: Say) -> None:
-    """Several batches, replaced and removed documents, both indexes, dates, feedback, keys, a job and a long text."""
+    """Batches, replaced and removed documents, both indexes, dates, tags, feedback, keys, a job and a long text."""
     with Library(path, resolve(overrides=["retrieve.kind=tfidf"])) as library:
         library.put([_document(number, "cellar") for number in range(offset, offset + 10)])
         library.put([_document(number, "comet") for number in range(offset + 10, offset + 20)])
@@ -115,6 +116,7 @@ def _made(path: Path, offset: int, _say: Say) -> None:
         long = "\n\n".join(_text(number, "long") for number in range(120))
         library.put([Document("long.md", long, "Long", "", "2024-01-02")])
         library.remove([f"cellar-{offset + 3}.txt", f"comet-{offset + 15}.txt"])
+        library.tag([f"cellar-{number}.txt" for number in range(offset, offset + 8)], add=["cellar", "deep below"])
         passage = Passage("comet-12.txt#0", "comet-12.txt", "A comet.", 0, 8, "Comet")
         library.add_feedback(Feedback("When?", "right", "June", None, "short", (passage,), (), "me", "2024-01-01", 1))
         folder = ServerFolder(path)
