@@ -17,6 +17,7 @@ from wherefrom.types import Hit, Question
 
 if TYPE_CHECKING:
     from wherefrom.features.matching import Matcher
+    from wherefrom.features.meant import FollowUps
     from wherefrom.runtime.drqa import DrQASession
     from wherefrom.runtime.reader import ReaderSession
     from wherefrom.runtime.weights import Weights
@@ -85,6 +86,17 @@ def _matches(settings: Settings) -> bool:
     wanted = settings.retrieve
     suits = settings.read.kind == "span" and settings.index.language == "english"
     return wanted.kind == "bm25" and (wanted.match == "words" or (wanted.match == "auto" and suits))
+
+
+def follow_ups(settings: Settings) -> FollowUps | None:
+    """What understands follow-ups; None where the settings want none, or for another language than English."""
+    if not settings.conversation.follow_ups or settings.index.language != "english":
+        return None
+    from wherefrom.features.meant import FollowUps
+    from wherefrom.features.tags import Tagger
+    from wherefrom.runtime.weights import Weights
+
+    return FollowUps(Weights.named(settings.runtime.followup), Tagger(Weights.named(settings.runtime.tagger)))
 
 
 @cache

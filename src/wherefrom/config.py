@@ -195,6 +195,18 @@ class WriteSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ConversationSettings:
+    """Understanding follow-ups by the turns before them; English."""
+
+    follow_ups: bool = True  # "how long is it?" is answered as the whole question it means; false: as it was typed
+    unsure: float = 0.15  # a second meaning is tried too where it has at least this chance; 1: never
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.unsure <= 1.0:
+            raise SettingsError(f"conversation.unsure is a probability above 0, up to 1, not {self.unsure}")
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeSettings:
     """Running trained networks."""
 
@@ -202,6 +214,7 @@ class RuntimeSettings:
     matcher: str = "matcher"  # weights that tell how near words are in meaning, likewise
     drqa: str = "drqa"  # weights of DrQA's reader, likewise
     tagger: str = "tagger"  # weights of the tagger that the check of sentences and DrQA's reader ask, likewise
+    followup: str = "followup"  # weights that tell what a follow-up means, likewise
     fluency: str = "fluency"  # weights that tell well-formed sentences from garbled ones, likewise
     writer: str = "writer"  # weights of the writer network: a shipped name, or a folder
     yes_no: str = "yes-no"  # weights that decide between Yes and No, likewise
@@ -275,6 +288,7 @@ class Settings:
     rerank: RerankSettings = field(default_factory=RerankSettings)
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     write: WriteSettings = field(default_factory=WriteSettings)
+    conversation: ConversationSettings = field(default_factory=ConversationSettings)
     runtime: RuntimeSettings = field(default_factory=RuntimeSettings)
     server: ServerSettings = field(default_factory=ServerSettings)
 

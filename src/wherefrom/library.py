@@ -17,18 +17,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from wherefrom.config import IndexSettings, Settings
+from wherefrom.conversation import LONGEST_TYPED, Conversation, best, questions_of, tried
 from wherefrom.errors import IngestError, NotFound, NothingWritten
+from wherefrom.features.language import out_of_reach
 from wherefrom.ingest.original import unchanged
 from wherefrom.ingest.split import split
 from wherefrom.retrieve.bm25 import BM25Index
 from wherefrom.stages import Index
 from wherefrom.store.library import LibraryFolder, MakeIndex, Problem
 from wherefrom.store.sqlite import DocumentFacts
-from wherefrom.types import Document, Filter, Passage, Question, Reasons, Style, Trace
+from wherefrom.types import Document, Filter, Meaning, Passage, Question, Reasons, Style, Trace, Turn
 
 if TYPE_CHECKING:
     from threading import Event
 
+    from wherefrom.features.meant import FollowUps
     from wherefrom.ingest.run import IngestProgress, IngestReport
     from wherefrom.ingest.watch import WatchEvent, WatchRules
     from wherefrom.pipeline import Pipeline
@@ -84,6 +87,7 @@ class Library:
         self._settings = settings or Settings()
         self._opened: LibraryFolder | None = None
         self._built: Pipeline | None = None
+        self._follow_ups: FollowUps | None = None
 
     # Writing.
 
@@ -322,14 +326,38 @@ class Library:
         min_chance: float | None = None,
         heard: OnWords | None = None,
         within: Filter | None = None,
+        turns: Sequence[Turn] = (),
     ) -> Trace:
         """Answer a question; `trace.answer.text` is None where the library does not know.
 
         `within` is the part of the library that is asked; where no document fits, that is an error (`NotFound`).
+        `turns` are the earlier questions of a conversation: a follow-up is answered as what it means after them, which
+        `trace.question` tells. `chat` keeps them by itself.
         `heard` is called with the words of an answer while it is being written; what counts is the trace.
         """
         style = style or self._settings.write.style
-        return self.pipeline(k).ask_many([Question("", question, within)], style, min_chance, heard)[0]
+        meanings = self.meanings(question, turns)
+        questions = questions_of(question, meanings, within)
+        # Words are told as they come only where it is clear what is asked.
+        traces = self.pipeline(k).ask_many(questions, style, min_chance, heard if len(questions) == 1 else None)
+        return traces[best(meanings, [trace.answer.chance if trace.answer else 0.0 for trace in traces])]
+
+    def chat(self, within: Filter | None = None, turns: Sequence[Turn] = ()) -> Conversation:
+        """A conversation over this library, or the part that fits `within`; its `ask` understands follow-ups."""
+        return Conversation(self, within, turns)
+
+    def meanings(self, question: str, turns: Sequence[Turn]) -> list[Meaning]:
+        """What a question may mean after these turns, the likeliest first: one meaning, or two where that is unsure."""
+        from wherefrom.build import follow_ups
+
+        settings = self.settings()
+        if not turns or len(question.split()) > LONGEST_TYPED or out_of_reach(question):
+            return [Meaning(question, 1.0, True)]
+        if self._follow_ups is None:
+            self._follow_ups = follow_ups(settings)
+        if self._follow_ups is None:
+            return [Meaning(question, 1.0, True)]
+        return tried(self._follow_ups.meanings(question, turns), settings.conversation.unsure)
 
     def explain(self, trace: Trace) -> Explanation:
         """How this library's answer was written: `wherefrom.write.pictures.picture` draws it."""

@@ -95,14 +95,33 @@ class Filter:
 class Question:
     """What a person asks, and of which part of the library; None is all of it.
 
-    Where `text` is what the question was understood as, with a misspelt word mended, `typed` is what was typed: all
-    stages read `text`.
+    Where `text` is what the question was understood as, a follow-up made whole or a misspelt word mended, `typed` is
+    what was typed: all stages read `text`.
     """
 
     id: str
     text: str
     within: Filter | None = None
     typed: str = ""  # as it was typed; empty where `text` is that
+    instead: tuple[str, ...] = ()  # other readings of it that were tried too, and whose answers were judged less likely
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An earlier question of a conversation with its answer: what a follow-up may refer to."""
+
+    question: str  # whole, as it was understood
+    answer: str = ""  # empty where there was none
+    title: str = ""  # of the document that the answer came from
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A whole question that a follow-up may mean."""
+
+    text: str
+    chance: float  # that it is meant
+    typed: bool  # it is the question as it was typed
 
 
 @dataclass(frozen=True, slots=True)

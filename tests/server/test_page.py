@@ -401,6 +401,21 @@ def test_how_a_follow_up_was_understood_is_told(site: str, opened: Open) -> None
     expect(understood.get_by_role("button", name="What is Iceland?")).to_be_visible()
 
 
+def test_a_follow_up_is_sent_with_the_turns_before_it(site: str, opened: Open) -> None:
+    page = opened(site)
+    ask(page, ICELAND)
+    answer_of(page)
+    with page.expect_request("**/ask") as sent:
+        ask(page, "and what is its largest glacier?")
+    (turn,) = sent.value.post_data_json["turns"]
+    assert (turn["question"], turn["title"]) == (ICELAND, "Iceland")
+    understood = newest(page).locator(".understood")
+    expect(understood).to_contain_text("Understood as: What is Iceland's largest glacier?")
+    with page.expect_request("**/ask") as typed:
+        understood.get_by_role("button", name="Ask it as typed").click()
+    assert "turns" not in typed.value.post_data_json
+
+
 def test_a_slash_leads_to_the_question(site: str, opened: Open) -> None:
     page = opened(f"{site}/#/documents")
     expect(page.locator("#documents-count")).to_contain_text("60 documents")

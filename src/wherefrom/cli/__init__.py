@@ -17,6 +17,7 @@ from wherefrom.errors import WherefromError
 COMMANDS = (
     "ingest",
     "ask",
+    "chat",
     "search",
     "list",
     "show",

@@ -70,7 +70,7 @@ def command(
             raise click.UsageError("--picture, --why and --expect tell of one library's answer; name one --library")
         _ask_all(opened_all(library, toml, overrides), (" ".join(question), style, k, min_chance), within, as_json)
         return
-    typed = _Typed()
+    typed = Typed()
     on_words = typed if for_people() and not as_json else None
     with opened(library[0] if library else None, toml, overrides) as opened_library:
         if picture is not None:
@@ -81,11 +81,11 @@ def command(
         if as_json:
             print_json(trace)
         else:
-            _print_answer(trace, typed.text)
+            print_answer(trace, typed.text)
             if trace.question.typed:
-                click.echo(faint(f"understood as: {trace.question.text}"))
+                say(faint(f"understood as: {trace.question.text}"))
             if trace.why is not None:
-                _print_reasons(trace.why)
+                print_reasons(trace.why)
         if picture is not None:
             _draw(opened_library, trace, picture)
     if picture is not None and not as_json:
@@ -99,14 +99,14 @@ def _ask_all(
     as_json: bool,
 ) -> None:
     """Answer from several libraries, and tell what the others would say instead."""
-    typed = _Typed()
+    typed = Typed()
     with libraries:
         traces = libraries.ask(*wanted, typed if for_people() and not as_json else None, within)
         needed = wanted[3] if wanted[3] is not None else libraries[traces.best.library].settings().judge.min_chance
     if as_json:
         print_json(traces)
         return
-    _print_answer(traces.best.trace, typed.text, traces.best.library)
+    print_answer(traces.best.trace, typed.text, traces.best.library)
     if traces.best.trace.answer is None or traces.best.trace.answer.text is None:
         return
     for other in traces.others:
@@ -143,7 +143,7 @@ def _draw(library: Library, trace: Trace, file: Path) -> None:
     write_text(file, picture(library.explain(trace)))
 
 
-class _Typed:
+class Typed:
     """Shows words as they are written."""
 
     def __init__(self) -> None:
@@ -155,7 +155,8 @@ class _Typed:
         say(strong(fresh), nl=False)
 
 
-def _print_answer(trace: Trace, typed: str, library: str = "") -> None:
+def print_answer(trace: Trace, typed: str, library: str = "", sources: bool = True) -> None:
+    """The answer or the refusal, and where it is from: all passages, or their names alone."""
     answer = trace.answer
     assert answer is not None
     if answer.reason:
@@ -172,6 +173,19 @@ def _print_answer(trace: Trace, typed: str, library: str = "") -> None:
         typed = ""
     say(strong(answer.text[len(typed) :]))
     say(faint(f"chance {answer.chance:.2f}{_own(answer)}"))
+    if sources:
+        print_sources(answer, library)
+    elif answer.evidence:
+        say(faint("from " + "; ".join(dict.fromkeys(_from(answer, passage) for passage in answer.evidence))))
+
+
+def _from(answer: Answer, passage: Passage) -> str:
+    copied = _copied(answer, passage)
+    return _named(passage, (copied[0][0], copied[-1][1]))
+
+
+def print_sources(answer: Answer, library: str = "") -> None:
+    """Every passage that the answer rests on, what it copies marked; and what other sources say instead."""
     for passage in answer.evidence:
         copied = _copied(answer, passage)
         start, end = copied[0][0], copied[-1][1]
@@ -181,7 +195,7 @@ def _print_answer(trace: Trace, typed: str, library: str = "") -> None:
             place += f", in the library {library}"
         if passage.document_id in answer.gone:
             place += ", whose file is gone"
-        if answer.text.split() == passage.text.split():  # it stands above, whole
+        if (answer.text or "").split() == passage.text.split():  # it stands above, whole
             say(place)
         else:
             say(f"{place}:")
@@ -194,7 +208,8 @@ def _print_answer(trace: Trace, typed: str, library: str = "") -> None:
         say(f"another source says {strong(' '.join(other.text.split()))}: {where}{age}{dated}")
 
 
-def _print_reasons(reasons: Reasons) -> None:
+def print_reasons(reasons: Reasons) -> None:
+    """What each step did, and what to try."""
     say()
     for step in reasons.steps:
         say(f"{strong(f'{step.stage:<8}')}  {one_line(step.summary)}")

@@ -16,7 +16,7 @@ from wherefrom import __version__
 from wherefrom.config import ServerSettings
 from wherefrom.library import Library
 from wherefrom.pipeline import Pipeline
-from wherefrom.server import documents, originals, problems, questions, shapes
+from wherefrom.server import chat, chat_shapes, documents, originals, problems, questions, shapes
 from wherefrom.server.guard import Guard, is_loopback
 from wherefrom.server.metrics import CONTENT_TYPE
 from wherefrom.server.problems import HTTPProblem
@@ -81,7 +81,7 @@ def _bare(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | Non
         redoc_url=None,
         redirect_slashes=False,
     )
-    parts = (questions.router, documents.router, originals.router, router)
+    parts = (questions.router, documents.router, originals.router, chat.router, router)
     for part in parts:
         app.include_router(part)
     app.state.routes = [route for part in parts for route in part.routes]  # FastAPI hides those it has included
@@ -209,6 +209,9 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     problem = shapes.ProblemOut.model_json_schema(ref_template="#/components/schemas/{model}")
     components["schemas"].update(problem.pop("$defs", {}))
     components["schemas"]["Problem"] = problem
+    chat_error = chat_shapes.ChatError.model_json_schema(ref_template="#/components/schemas/{model}")
+    components["schemas"].update(chat_error.pop("$defs", {}))
+    components["schemas"]["ChatError"] = chat_error
     components["securitySchemes"] = {
         "key": {"type": "http", "scheme": "bearer", "description": "Made by `wherefrom keys add`; none on loopback."}
     }
@@ -230,13 +233,19 @@ def _add_problems(operation: dict[str, Any], path: str, method: str) -> None:
         statuses.add(422)
     if "{id}" in path:
         statuses.add(404)
+    if path.startswith(problems.CHAT):
+        statuses = (statuses | {404, 504}) - {422}  # the model, or what `within` leaves; 400 in place of 422
+        operation["responses"].pop("422", None)
     if path in ("/ask", "/search"):
         statuses |= {404, 504}  # no document fits `within`
     if path == "/summarize":
         statuses.add(501)
         operation["responses"].pop("200", None)
+    media, name = (
+        ("application/json", "ChatError") if path.startswith(problems.CHAT) else (problems.MEDIA_TYPE, "Problem")
+    )
     for status in sorted(statuses):
         operation["responses"][str(status)] = {
             "description": PROBLEMS[status],
-            "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            "content": {media: {"schema": {"$ref": f"#/components/schemas/{name}"}}},
         }

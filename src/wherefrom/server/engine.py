@@ -39,6 +39,8 @@ class TooSlow(WherefromError):
 class HitsFound:
     stage: str  # "retrieve", and again in a better order after "rank"
     hits: tuple[Hit, ...]
+    understood: str = ""  # the question as it is answered; empty where that is as it was typed
+    instead: tuple[str, ...] = ()  # other meanings of it that were tried, and whose answers were judged less likely
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +165,9 @@ class Engine:
         try:
             self._finding.put(pending)
             while True:
-                left = begun + self._settings.seconds - loop.time()
                 try:
-                    event = await asyncio.wait_for(events.get(), max(left, 0.0))
+                    async with asyncio.timeout_at(begun + self._settings.seconds):  # wait_for may lose a cancellation
+                        event = await events.get()
                 except TimeoutError:
                     outcome = "too slow"
                     raise TooSlow(
@@ -198,7 +200,7 @@ class Engine:
                 return pipeline.find_many([trace.question for trace in traces])
 
             for pending in _step([pending for pending in batch if pending.k == k], find):
-                pending.emit(HitsFound("retrieve", pending.trace.hits))
+                pending.emit(_hits_found("retrieve", pending.trace))
                 self._reading.put(pending)
 
     def _answer(self, batch: Sequence[PendingQuestion]) -> None:
@@ -212,7 +214,7 @@ class Engine:
         batch = _step(batch, pipeline.rank_many)
         for pending in batch:
             if pipeline.ranker is not None:
-                pending.emit(HitsFound("rank", pending.trace.hits))
+                pending.emit(_hits_found("rank", pending.trace))
             if pending.only_search:
                 pending.emit(Finished(pending.trace))
         batch = _step([pending for pending in batch if not pending.only_search], pipeline.read_many)
@@ -287,6 +289,10 @@ def _step(batch: Sequence[PendingQuestion], step: Callable[[Sequence[Trace]], li
     for pending, trace in zip(batch, traces, strict=True):
         pending.trace = trace
     return batch
+
+
+def _hits_found(stage: str, trace: Trace) -> HitsFound:
+    return HitsFound(stage, trace.hits, trace.question.text if trace.question.typed else "")
 
 
 def _outcome(trace: Trace) -> str:

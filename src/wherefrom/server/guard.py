@@ -21,7 +21,7 @@ from wherefrom.config import ServerSettings
 from wherefrom.server.keys import Key, Keys
 from wherefrom.server.keys import Scope as KeyScope
 from wherefrom.server.metrics import Metrics
-from wherefrom.server.problems import HTTPProblem, note, problem_of
+from wherefrom.server.problems import HTTPProblem, note, response_to
 from wherefrom.server.rates import Rates
 
 # Everything comes from here and nothing from elsewhere; text can never become markup or script (trusted types).
@@ -40,7 +40,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 OPEN = ("/", "/health", "/ready", "/openapi.json")  # for everyone, and the page's own files
-_READING_POSTS = ("/ask", "/search", "/summarize")
+_READING_POSTS = ("/ask", "/search", "/summarize", "/v1/chat/completions")
 _UPLOADS = "/documents"
 _BODY_BYTES = 262_144  # of any request but an upload
 
@@ -99,7 +99,7 @@ class Guard:
         except Exception as error:  # noqa: BLE001 - the last place where a client can be answered
             note(error, self._settings.log_texts)
             if not status:  # else the response has begun, and breaks off here
-                await problem_of(error).response()(scope, receive, sending)
+                await response_to(error, scope["path"])(scope, receive, sending)
         finally:
             self._metrics.requested(scope["method"], status)
             route = getattr(scope.get("route"), "path", "-")

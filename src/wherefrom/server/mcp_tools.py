@@ -19,6 +19,7 @@ from wherefrom import __version__
 from wherefrom.errors import WherefromError
 from wherefrom.library import Library
 from wherefrom.server.mcp_stdio import serve
+from wherefrom.server.shapes import MOST_TURNS, EarlierTurn
 from wherefrom.store.reading import StoredText
 from wherefrom.types import Filter, Passage, Style, Trace, Word
 
@@ -38,6 +39,15 @@ _Within = Annotated[
     Field(
         description="Asks a part of the library: `folders` (as ids begin, or paths; any of them), `since` and `until` "
         "(2024, 2024-05 or 2024-05-31), `types` (suffixes, any of them), `tags` (all of them)."
+    ),
+]
+
+
+_Turns = Annotated[
+    list[EarlierTurn] | None,
+    Field(
+        max_length=MOST_TURNS,
+        description="The conversation so far, oldest first: the `question` and `answer` of earlier calls, as returned.",
     ),
 ]
 
@@ -62,13 +72,20 @@ def tools(library: Library) -> MCPServer:
             float | None, Field(ge=0, le=1, description="Decline below this chance that the answer is right.")
         ] = None,
         within: _Within = None,
+        turns: _Turns = None,
     ) -> dict[str, Any]:
         """Answer a question from the documents. `answer` is null where they do not hold one; `chance` is the
         probability that it is right; `words` tells for every word which characters of which passage it was copied from,
         and at which `place` of its file (page, slide, sheet and row, headings) that is;
         `reason` is filled where the question cannot be answered at all: ask in English; `disagrees` is what other
-        documents say instead."""
-        return _answered(await off_loop(lambda: library.ask(question, style, min_chance=min_chance, within=within)))
+        documents say instead. With `turns` the question may be a follow-up ("and in Germany?"): `question` is the whole
+        one that it was understood as, `instead` what else it might have meant."""
+        earlier = [turn.turn() for turn in turns or []]
+
+        def answer() -> Trace:
+            return library.ask(question, style, min_chance=min_chance, within=within, turns=earlier)
+
+        return _answered(await off_loop(answer))
 
     @server.tool(annotations=_LOOKS_ONLY)
     async def search(
@@ -103,6 +120,8 @@ def run(library: Library) -> None:
 def _answered(trace: Trace) -> dict[str, Any]:
     assert trace.answer is not None
     return {
+        "question": trace.question.text,
+        "instead": list(trace.question.instead),
         "answer": trace.answer.text,
         "chance": trace.answer.chance,
         "style": trace.answer.style,

@@ -25,6 +25,7 @@ from wherefrom.server.uploads import Refused, WrongKind
 log = logging.getLogger("wherefrom.server")
 
 MEDIA_TYPE = "application/problem+json"
+CHAT = "/v1/"  # addresses of OpenAI's interface begin so; their errors have its form
 
 
 class HTTPProblem(Exception):
@@ -98,6 +99,23 @@ def problem_of(error: Exception) -> HTTPProblem:
             )
 
 
+def response_to(error: Exception, path: str) -> Response:
+    """The answer to a request that fails, in the form that who calls this address reads."""
+    problem = problem_of(error)
+    if not path.startswith(CHAT):
+        return problem.response()
+    status = 400 if problem.status == 422 else problem.status  # as OpenAI's clients know it
+    return Response(json.dumps(chat_error(problem)), status, headers=problem.headers, media_type="application/json")
+
+
+def chat_error(problem: HTTPProblem) -> dict[str, Any]:
+    """A problem as chat clients read it."""
+    kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+    kind = kinds.get(problem.status, "server_error" if problem.status >= 500 else "invalid_request_error")
+    first = problem.errors[0]["where"].removeprefix("body.") if problem.errors else None
+    return {"error": {"message": problem.detail, "type": kind, "param": first, "code": problem.kind.replace("-", "_")}}
+
+
 def note(error: Exception, texts: bool) -> None:
     """Log what whoever runs the server has to know and no client may see."""
     kind = problem_of(error).kind
@@ -117,19 +135,18 @@ def install(app: FastAPI, texts: bool) -> None:
     async def answer(request: Request, error: Exception) -> Response:
         note(error, texts)
         if isinstance(error, HTTPException) and error.status_code == 405:
-            return _wrong_method(request).response()
-        return problem_of(error).response()
+            return response_to(_wrong_method(request), request.url.path)
+        return response_to(error, request.url.path)
 
-    async def invalid(_request: Request, error: RequestValidationError) -> Response:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
         # Where and what, without the value: it may be private, or hostile.
         errors = [
             {"where": ".".join(str(part) for part in each["loc"])[:200], "what": str(each["msg"])[:300]}
             for each in error.errors()
         ]
         detail = "; ".join(f"{each['where']}: {each['what']}" for each in errors[:5])
-        return HTTPProblem(
-            422, "invalid", detail or "the request is not what the schema says", errors=errors
-        ).response()
+        problem = HTTPProblem(422, "invalid", detail or "the request is not what the schema says", errors=errors)
+        return response_to(problem, request.url.path)
 
     app.add_exception_handler(HTTPProblem, answer)
     app.add_exception_handler(WherefromError, answer)

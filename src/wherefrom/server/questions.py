@@ -18,6 +18,7 @@ from wherefrom.server.examples import examples
 from wherefrom.server.problems import HTTPProblem, note, problem_of
 from wherefrom.server.shapes import AskRequest, ExampleQuestions, SearchRequest, SummarizeRequest
 from wherefrom.server.state import ServerState
+from wherefrom.server.understanding import understood
 from wherefrom.types import Trace
 
 router = APIRouter(tags=["questions"])
@@ -42,7 +43,8 @@ _EVENT = {
     },
 }
 EXAMPLE_EVENTS = """event: hits
-data: {"stage": "retrieve", "hits": [{"passage": {...}, "score": 9.1, "features": {"retrieve": 9.1}}, ...]}
+data: {"stage": "retrieve", "hits": [{"passage": {...}, "score": 9.1, "features": {"retrieve": 9.1}}, ...],
+data:  "understood": "", "instead": []}
 
 event: candidates
 data: {"candidates": [{"text": "17 June 1944", "passage": {...}, "start": 32, "end": 44, "score": 1.2, ...}, ...]}
@@ -77,13 +79,14 @@ data: {"question": {...}, "hits": [...], "candidates": [...], "answer": {...}, "
 async def ask(body: AskRequest, request: Request) -> Response:
     state: ServerState = request.app.state.server
     style = body.style or request.app.state.style
-    events = state.engine.ask(
-        body.question, style, body.k, body.min_chance, within=body.part(), client=_client(request)
+    turns = [turn.turn() for turn in body.turns]
+    events = understood(
+        state, body.question, turns, style, body.k, body.min_chance, within=body.part(), client=client_of(request)
     )
     if body.why or body.expect is not None:
         events = _reasoned(events, body, state)
     if not body.stream:
-        return _json((await _last(events, request)).trace)
+        return _json((await last_of(events, request)).trace)
     first = await anext(events)  # until it is there, what goes wrong still has a status
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(
@@ -95,9 +98,9 @@ async def ask(body: AskRequest, request: Request) -> Response:
 async def search(body: SearchRequest, request: Request) -> Response:
     """A trace with hits, without an answer."""
     state: ServerState = request.app.state.server
-    style, client = request.app.state.style, _client(request)
+    style, client = request.app.state.style, client_of(request)
     events = state.engine.ask(body.question, style, body.k, only_search=True, within=body.part(), client=client)
-    return _json((await _last(events, request)).trace)
+    return _json((await last_of(events, request)).trace)
 
 
 @router.get("/examples", summary="Questions to begin with")
@@ -120,8 +123,8 @@ async def _answers(question: str, request: Request, state: ServerState) -> bool:
     known = state.tried_examples
     at = (await state.off_loop(state.library.counts), question)
     if at not in known:
-        events = state.engine.ask(question, request.app.state.style, client=_client(request))
-        answer = (await _last(events, request)).trace.answer
+        events = state.engine.ask(question, request.app.state.style, client=client_of(request))
+        answer = (await last_of(events, request)).trace.answer
         while len(known) >= _KEPT_EXAMPLES:
             del known[next(iter(known))]
         known[at] = answer is not None and answer.text is not None
@@ -134,7 +137,7 @@ async def summarize(body: SummarizeRequest) -> Response:  # noqa: ARG001 - check
     raise HTTPProblem(501, "no-summaries-yet", "this version writes no summaries; POST /ask answers questions")
 
 
-def _client(request: Request) -> str:
+def client_of(request: Request) -> str:
     """Whose turn it is: a key's, from one address."""
     return f"{request.state.key} {request.client.host if request.client else ''}"
 
@@ -150,7 +153,7 @@ async def _reasoned(events: AsyncGenerator[Event], body: AskRequest, state: Serv
                 yield event
 
 
-async def _last(events: AsyncGenerator[Event], request: Request) -> Finished:
+async def last_of(events: AsyncGenerator[Event], request: Request) -> Finished:
     """The end of the events; if the client goes away before it, the question is dropped."""
 
     async def follow() -> Finished:

@@ -9,12 +9,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from wherefrom.server.jobs import Kind, State
 from wherefrom.store.feedback import Verdict
 from wherefrom.store.sqlite import DocumentFacts
-from wherefrom.types import Filter, Style
+from wherefrom.types import Filter, Style, Turn
 
+MOST_TURNS = 20  # of a conversation that are sent with a question; the last few are looked at
 MOST_PASSAGES = 100  # found for one question; more are read in seconds and by nobody
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"\S")]
 _whole = BeforeValidator(lambda number: int(number) if isinstance(number, float) and number.is_integer() else number)
-_Passages = Annotated[int, Field(ge=1, le=MOST_PASSAGES), _whole]  # 3.0 is a whole number in JSON
+Passages = Annotated[int, Field(ge=1, le=MOST_PASSAGES), _whole]  # 3.0 is a whole number in JSON
 _Words = Annotated[int, Field(ge=10, le=1000), _whole]
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 
@@ -58,23 +59,54 @@ class SearchRequest(_Request):
     )
 
     question: _Text
-    k: _Passages | None = Field(None, description="Passages to find; the setting retrieve.k if null.")
+    k: Passages | None = Field(None, description="Passages to find; the setting retrieve.k if null.")
     within: Within | None = Field(None, description="The part of the library that is asked; all of it if null.")
 
     def part(self) -> Filter | None:
         return (self.within.part() or None) if self.within else None
 
 
+class EarlierTurn(_Request):
+    """A question that was asked before, and what was answered."""
+
+    question: _Text = Field(description="As it was understood: the `text` of the trace's question.")
+    answer: Annotated[str, StringConstraints(max_length=20_000)] | None = Field(
+        None, description="What was answered; null where it declined."
+    )
+    title: Annotated[str, StringConstraints(max_length=1000)] = Field(
+        "", description="Of the document that the answer came from."
+    )
+
+    def turn(self) -> Turn:
+        return Turn(self.question, self.answer or "", self.title)
+
+
 class AskRequest(SearchRequest):
-    """Answer a question."""
+    """Answer a question, which may be a follow-up to earlier turns."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
                 {"question": "When did Iceland become a republic?", "style": "short", "stream": False},
                 {"question": "What makes raw olives bitter?", "style": "passage", "k": 10, "min_chance": 0.3},
+                {
+                    "question": "and what is its largest glacier?",
+                    "turns": [
+                        {
+                            "question": "When did Iceland become a republic?",
+                            "answer": "17 June 1944",
+                            "title": "Iceland",
+                        }
+                    ],
+                },
             ]
         }
+    )
+
+    turns: list[EarlierTurn] = Field(
+        default_factory=list,
+        max_length=MOST_TURNS,
+        description="The conversation so far, oldest first: the question may refer to it. Nothing of it is kept.",
     )
 
     style: Style | None = Field(None, description="How the answer is told; the setting write.style if null.")

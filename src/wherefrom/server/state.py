@@ -12,6 +12,7 @@ from typing import TypeVar
 from wherefrom.config import ServerSettings
 from wherefrom.library import Library
 from wherefrom.pipeline import Pipeline
+from wherefrom.runtime.weights import Weights
 from wherefrom.server.connections import quiet_about_open_files
 from wherefrom.server.engine import Engine
 from wherefrom.server.folder import ServerFolder
@@ -45,6 +46,7 @@ class ServerState:
         self.worker = IngestWorker(library.path, library.settings(), self.folder)
         # Whether the library, of so many documents and passages, answers an example.
         self.tried_examples: dict[tuple[tuple[int, int], str], bool] = {}
+        self._weights = Weights.named(library.settings().runtime.reader)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="wherefrom-reader")
         self._looking: asyncio.Task[None] | None = None
 
@@ -66,6 +68,10 @@ class ServerState:
         self.keys.close()
         self.rates.close()
         self.library.close()
+
+    def wordpieces(self, text: str) -> int:
+        """How many wordpieces the reader network has for a text."""
+        return len(self._weights.tokenizer.ids(text))
 
     async def off_loop(self, work: Callable[[], _Result]) -> _Result:
         """Do something that waits for the disk."""

@@ -17,6 +17,7 @@ SYSTEMS = {  # in the order of `wherefrom train --help`
     "writer": "wherefrom.systems.writer",
     "fluency": "wherefrom.systems.fluency",
     "matcher": "wherefrom.systems.matcher",
+    "followup": "wherefrom.systems.followup",
     "asker": "wherefrom.systems.asker",
     "tagger": "wherefrom.systems.tagger",
     "drqa": "wherefrom.systems.drqa",

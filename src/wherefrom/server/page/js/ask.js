@@ -7,6 +7,7 @@ import { progress, Turn } from "./turn.js";
 
 const STYLES = { short: "a few words", sentence: "a sentence", passage: "a passage" };
 const MOST_TURNS = 30; // that stay on the page
+const SENT_TURNS = 6; // with a question: a follow-up hardly ever reaches further back
 
 export class Asking {
   #running = null;
@@ -61,18 +62,20 @@ export class Asking {
   }
 
   /** Ask what is in the form, or a question given. */
-  async ask(question = null, style = null, least = null) {
+  async ask(question = null, style = null, least = null, alone = false) {
     if (question !== null) byId("question").value = question;
     if (style !== null) for (const radio of document.getElementsByName("style")) radio.checked = radio.value === style;
     const asked = this.#asked();
     if (least !== null) asked.min_chance = least;
     if (!asked.question) return byId("question").focus();
+    const turns = alone ? [] : this.#turns(asked.question);
+    if (turns.length) asked.turns = turns;
     this.#running?.abort();
     const running = (this.#running = new AbortController());
     const turn = new Turn(asked, asked.min_chance ?? this.#ready.min_chance, {
       anyway: () => this.ask(asked.question, asked.style, 0),
       edit: (text) => this.#edit(text),
-      afresh: (text) => this.ask(text, asked.style),
+      afresh: (text) => this.ask(text, asked.style, null, true), // as it stands
     });
     problems.clear(byId("ask-trouble"));
     byId("stop").hidden = false;
@@ -102,6 +105,12 @@ export class Asking {
     for (const each of others) each.foldUp(true);
     this.#thread = [turn, ...others].slice(0, MOST_TURNS);
     this.#draw();
+  }
+
+  /** What a follow-up may refer to: the turns before it, oldest first. The server keeps none. */
+  #turns(question) {
+    const others = this.#thread.filter((each) => each.done && each.asked.question !== question);
+    return others.slice(0, SENT_TURNS).map((each) => each.earlier).reverse();
   }
 
   #draw() {

@@ -1,0 +1,1 @@
+"""Follow-up questions of our own: how they are understood, and what is answered."""

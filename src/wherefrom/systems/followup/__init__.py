@@ -1,0 +1,1 @@
+"""Which whole question a follow-up means."""
