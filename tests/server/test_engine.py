@@ -48,7 +48,7 @@ async def engine_over(path: Path, **changes: Any) -> AsyncIterator[tuple[Engine,
     with Library(path) as library:
         pipeline = library.pipeline()
         reader = GatedReader(pipeline.reader, is_open, seconds)
-        chosen = replace(ServerSettings(), **changes)
+        chosen = replace(ServerSettings(), **{"patience_seconds": 600.0, **changes})  # however busy the machine is
         engine = Engine(library, chosen, Metrics(), replace(pipeline, reader=reader))
         engine.start()
         while not engine.warm:
@@ -194,6 +194,29 @@ class TestLimits:
                 reader.gate.set()
                 await asyncio.gather(late, *busy)
                 assert order.index("late") <= 2
+
+        asyncio.run(run())
+
+    def test_two_hundred_at_once_are_all_answered_or_told_when_to_come_back(self, library_path: Path) -> None:
+        async def run() -> None:
+            async with engine_over(library_path, seconds_each=0.02, batch=4, patience_seconds=0.5) as (engine, _):
+                waits: list[int] = []
+                answered: list[float] = []
+
+                async def asked(number: int) -> None:
+                    begun = time.monotonic()
+                    try:
+                        await answer(engine, f"{QUESTIONS[number % 4]} {number}", client=f"client {number % 20}")
+                        answered.append(time.monotonic() - begun)
+                    except QueueFull as refused:
+                        waits.append(refused.retry)
+
+                await asyncio.gather(*(asked(number) for number in range(200)))
+                assert len(answered) + len(waits) == 200
+                assert answered  # how many depends on how busy the machine is
+                assert waits
+                assert all(1 <= wait <= 60 for wait in waits)
+                assert engine.under_way == 0
 
         asyncio.run(run())
 
