@@ -10,6 +10,7 @@ const SOURCES = {
   vocabulary: "the writer's own word",
 };
 
+const MANY = 40; // words of an answer that is read rather than seen: it is set smaller
 const small = matchMedia("(max-width: 40rem)"); // as in style.css: a word's place then comes up from below
 
 /** Shows words as they come; `passages` is a map of those known so far. */
@@ -57,6 +58,7 @@ export class AnswerView {
       this.run.append(this.#word(word, this.words.length));
       this.words.push(word);
     }
+    this.text.classList.toggle("long", this.words.length > MANY);
     this.#number();
     this.#explain();
   }
