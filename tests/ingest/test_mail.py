@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from wherefrom import Library
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
 from wherefrom.ingest.formats import IngestFailure, Record, read
@@ -67,6 +68,19 @@ def test_a_page_alone_is_read_as_a_page() -> None:
     (record,) = read_message(written.as_bytes(), "x.eml", no_attachment)
     assert isinstance(record, Record)
     assert record.text.endswith("\n\nOnly this.")
+
+
+def test_documents_of_a_message_keep_their_ids_when_it_changes(tmp_path: Path) -> None:
+    path, library = tmp_path / "lunch.eml", Library(tmp_path / "library")
+    for text in ("See you at noon.\n", "See you at one.\n"):
+        written = message(text)
+        written.add_attachment(b"# Menu\n\nSoup.", maintype="text", subtype="markdown", filename="menu.md")
+        path.write_bytes(written.as_bytes())
+        report = library.ingest([path])
+        assert report.failures == ()
+    assert (report.replaced, report.unchanged) == (1, 1)
+    assert sorted(document.id for document in library.documents()) == ["lunch.eml", "lunch.eml:1"]
+    assert "at one" in library.document("lunch.eml").text
 
 
 MAILBOX = b"""From ann@x.org Tue Mar  5 10:00:00 2024

@@ -151,7 +151,7 @@ def test_escapes_stand_for_their_signs() -> None:
 
 def test_pages_and_links_to_pages_are_told_apart() -> None:
     assert is_manual(MAN)
-    assert not is_manual(b"The TH element\n")
+    assert not is_manual(b"A page begins so:\n.TH LS 1\n")
     assert is_link(b'.\\" a comment\n.so man1/dir.1\n')
     assert not is_link(MAN)
 

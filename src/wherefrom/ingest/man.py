@@ -20,7 +20,7 @@ _LINK = re.compile(rb"\A\s*(?:[.']\\\"[^\n]*\n\s*)*+\.so[ \t]+\S+\s*\Z")
 
 def is_manual(head: bytes) -> bool:
     """Whether the first bytes of a file are those of a manual page."""
-    return _HEADER.search(head) is not None
+    return head.lstrip()[:1] in (b".", b"'") and _HEADER.search(head) is not None
 
 
 def is_link(data: bytes) -> bool:

@@ -365,7 +365,7 @@ def inline_text(text: str, substitutions: dict[str, str]) -> str:
                 words = target[1]
             return words.lstrip("~!") if match["role"] else words
         if (name := match["substitution"] or match["name"]) is not None:
-            return substitutions.get(name, name if match["name"] is None else match[0])
+            return substitutions.get(name, name)  # what stands for it may be in another file
         if match["reference"] is not None:
             return match["reference"]
         if match["footnote"] is not None:
