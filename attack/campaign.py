@@ -20,6 +20,7 @@ import msgspec
 
 _KEPT = 20  # folders of attempts that broke something, to be looked at
 _SHOW_SECONDS = 0.5  # between two lines of progress
+PATIENCE = float(os.environ.get("WHEREFROM_PATIENCE", "1"))  # times longer than usual, on a busy machine
 _NAMED = 40  # breaks kept in a report, so that a hole that every attempt finds does not fill the disk
 
 
@@ -229,7 +230,7 @@ def _begun(campaign: Campaign, number: int, seed: int, folder: Path, shared: Pat
             said = said[os.write(writing, said) :]
         os._exit(0)
     os.close(writing)
-    return _Running(number, process, reading, time.monotonic() + campaign.seconds, own)
+    return _Running(number, process, reading, time.monotonic() + campaign.seconds * PATIENCE, own)
 
 
 def _ended(one: _Running, campaign: Campaign, late: bool = False) -> Outcome:

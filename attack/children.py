@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from select import select
 
+from attack.campaign import PATIENCE
+
 Say = Callable[[str], None]
 
 # Calls that change the disk, by what they do; a process is killed as it makes the n-th of one kind.
@@ -52,7 +54,7 @@ class Instant:
 NEVER = Instant()
 
 
-def ran(function: Callable[[Say], None], instant: Instant = NEVER, most_seconds: float = 60.0) -> Ended:
+def ran(function: Callable[[Say], None], instant: Instant = NEVER, most_seconds: float = 60.0 * PATIENCE) -> Ended:
     """Run `function` in a fork of this process, which must have no threads; it is given a way to say lines."""
     said, saying = os.pipe()
     waiting, go = os.pipe()

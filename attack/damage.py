@@ -21,7 +21,7 @@ import wherefrom.cli
 import wherefrom.ingest.run
 import wherefrom.retrieve.tfidf
 import wherefrom.store.feedback
-from attack.campaign import Attempt, Campaign, Outcome
+from attack.campaign import PATIENCE, Attempt, Campaign, Outcome
 from attack.children import Ended, Say, ran
 from attack.fuzz import run_command
 from wherefrom import Library
@@ -74,7 +74,7 @@ def ready(shared: Path) -> None:
         return
     for name, offset in (("library", 0), ("other", 100)):
         shutil.rmtree(shared / name, ignore_errors=True)
-        ended = ran(partial(_made, shared / name, offset), most_seconds=120)
+        ended = ran(partial(_made, shared / name, offset), most_seconds=120 * PATIENCE)
         assert ended.status == 0, ended.lines
     (shared / "fresh.txt").write_text("A fresh text about otters.\n", encoding="utf-8")
     shutil.copytree(shared / "library", shared / "killed", dirs_exist_ok=True)
@@ -373,7 +373,7 @@ def _commanded(path: Path, fresh: Path, what: str, outcome: Outcome, again: str)
                 say(f"raised Traceback: {said[-300:]!r}")
             say(f"code {code}")
 
-        ended = ran(work, most_seconds=60)
+        ended = ran(work)
         outcome.count("commands")
         raised = [line for line in ended.lines if line.startswith("raised ")]
         where = f"{name} on damaged {what.split()[0]}"

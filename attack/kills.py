@@ -23,7 +23,7 @@ import tomli_w  # noqa: F401
 import wherefrom.build
 import wherefrom.ingest.run
 import wherefrom.retrieve.tfidf  # noqa: F401
-from attack.campaign import Attempt, Campaign, Outcome
+from attack.campaign import PATIENCE, Attempt, Campaign, Outcome
 from attack.children import NEVER, Ended, Instant, Say, can_watch, ran, some_instant
 from wherefrom import Library
 from wherefrom.config import Settings, resolve
@@ -415,7 +415,7 @@ def _taken_in(life: Life, outcome: Outcome, again: str) -> bool:
             for failure in (job.result or {}).get("failures", []):
                 say(f"wrong file of an upload is given up\t{failure}")
 
-    ended = ran(work, most_seconds=120)
+    ended = ran(work, most_seconds=120 * PATIENCE)
     wrong = [line for line in ended.lines if line.startswith(("wrong ", "raised "))]
     for line in wrong:
         fault, _, what = line.removeprefix("wrong ").partition("\t")
