@@ -65,7 +65,9 @@ def _engine() -> Callable[[NDArray[Any]], Any]:
     from rapidocr import RapidOCR
 
     threads = max((os.cpu_count() or 2) // 2, 1)  # the other half writes to the library meanwhile
-    return RapidOCR(params={"Global.log_level": "critical", "EngineConfig.onnxruntime.intra_op_num_threads": threads})
+    params = {"Global.log_level": "critical", "EngineConfig.onnxruntime.intra_op_num_threads": threads}
+    engine: Callable[[NDArray[Any]], Any] = RapidOCR(params=params)
+    return engine
 
 
 # ------------------------------------------------------------------------------------------ reading order
