@@ -32,6 +32,9 @@ CALLS = {
 }
 
 
+_STRACE_SECONDS = 5.0 * PATIENCE  # in which it lets go of what it watches
+
+
 @dataclass(frozen=True)
 class Ended:
     """What a process said, and how it ended."""
@@ -138,9 +141,18 @@ def _watched(process: int, instant: Instant) -> Iterator[None]:
         try:
             yield
         finally:
-            with suppress(ProcessLookupError):
-                strace.terminate()
-            strace.stderr.read()
+            _ended(strace)
+
+
+def _ended(strace: subprocess.Popen[bytes]) -> None:
+    """Have it let go and end; it waits for ever for a process that died while one of its threads was still watched."""
+    with suppress(ProcessLookupError):
+        strace.terminate()
+    try:
+        strace.communicate(timeout=_STRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        strace.kill()
+        strace.communicate()
 
 
 def can_watch() -> bool:

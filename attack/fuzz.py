@@ -22,7 +22,7 @@ import wherefrom.cli.ingest_command
 import wherefrom.ingest.run
 from attack.campaign import Attempt, Campaign, Outcome
 from attack.children import Say, ran
-from attack.grammar import FORMATS, some_file
+from attack.files import FORMATS, some_file
 from wherefrom import Library
 from wherefrom.config import Settings
 from wherefrom.errors import IngestError

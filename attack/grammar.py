@@ -1,12 +1,10 @@
-"""Files that nobody would write: each format by its own grammar, bent, then mutated byte by byte."""
+"""Files that nobody would write: text, pages, records, Word and PDF by their own grammars, bent; and any bytes mutated."""
 
 from __future__ import annotations
 
-import gzip
 import html.entities
 import io
 import json
-import lzma
 import random
 import zipfile
 import zlib
@@ -308,7 +306,7 @@ def docx(chance: random.Random) -> bytes:
     return packed.getvalue()
 
 
-def _xml(said: str) -> str:
+def in_xml(said: str) -> str:
     return (
         "".join(c for c in said if c in "\t\n" or " " <= c < "\ud800" or "\ue000" <= c < "\ufffe")
         .replace("&", "&amp;")
@@ -319,7 +317,7 @@ def _xml(said: str) -> str:
 def _run(chance: random.Random) -> str:
     inside = chance.choice(
         (
-            f"<w:t xml:space='preserve'>{_xml(text(chance, 8))}</w:t>",
+            f"<w:t xml:space='preserve'>{in_xml(text(chance, 8))}</w:t>",
             "<w:tab/>",
             "<w:br/>",
             "<w:cr/>",
@@ -452,18 +450,7 @@ def _operator(chance: random.Random) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------------- all of them
-
-FORMATS: dict[str, Make] = {
-    ".txt": plain,
-    ".md": markdown,
-    ".html": page,
-    ".jsonl": json_lines,
-    ".wiki.txt": wikipedia,
-    ".docx": docx,
-    ".pdf": pdf,
-    "": lambda chance: chance.choice((plain, page, json_lines, wikipedia, markdown))(chance),
-}
+# ------------------------------------------------------------------------------------------------ mutation
 
 
 def mutated(chance: random.Random, data: bytes, others: Sequence[bytes] = ()) -> bytes:
@@ -500,37 +487,3 @@ def mutated(chance: random.Random, data: bytes, others: Sequence[bytes] = ()) ->
             out[at : at + length] = chance.randbytes(min(length, 64))
         del out[4 * MOST_BYTES :]
     return bytes(out)
-
-
-def packed(chance: random.Random, data: bytes) -> tuple[bytes, str]:
-    """As .gz or .xz, sometimes broken, sometimes several in one file, sometimes within itself."""
-    suffix = chance.choice((".gz", ".xz"))
-    pack = gzip.compress if suffix == ".gz" else lzma.compress
-    out = pack(data)
-    kind = chance.random()
-    if kind < 0.1:
-        out += pack(b"more " * 100)
-    elif kind < 0.2:
-        out = out[: chance.randrange(len(out) + 1)]
-    elif kind < 0.3:
-        out = mutated(chance, out)
-    elif kind < 0.35:
-        out = pack(out)
-    elif kind < 0.4:
-        out = pack(data + b"\n" * 3_000_000)
-    return out, suffix
-
-
-def some_file(chance: random.Random, samples: dict[str, list[bytes]], format: str | None = None) -> tuple[str, bytes]:
-    """(suffix, bytes): of a grammar, or a sample file, mutated or not, packed or not."""
-    suffix = format if format is not None else chance.choice(list(FORMATS))
-    known = samples.get(suffix, [])
-    data = chance.choice(known) if known and chance.random() < 0.3 else FORMATS[suffix](chance)
-    if chance.random() < 0.6:
-        data = mutated(chance, data, known)
-    if chance.random() < 0.06:
-        data, more = packed(chance, data)
-        suffix += more
-    if chance.random() < 0.02:
-        suffix = chance.choice(list(FORMATS))  # a name that lies
-    return suffix, data

@@ -35,6 +35,19 @@ def word(body: str) -> bytes:
     return made.getvalue()
 
 
+def pdf_of_words(lines: list[str]) -> bytes:
+    """A page with these lines."""
+    words = " ".join(f"({line}) Tj 0 -14 Td" for line in lines).encode()
+    objects = (
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [5 0 R] /Count 1 >>",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Length %d >>\nstream\nBT /F1 12 Tf 72 720 Td %s ET\nendstream" % (len(words) + 31, words),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Resources << /Font << /F1 3 0 R >> >> /Contents 4 0 R >>",
+    )
+    return b"%PDF-1.4\n" + b"".join(b"%d 0 obj\n%s\nendobj\n" % (n, each) for n, each in enumerate(objects, 1))
+
+
 def nested_parts(depth: int) -> str:
     """A message whose parts are in one another."""
     inside = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(depth))
@@ -83,6 +96,8 @@ ATTACKS: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "strings of a manual": ("ds.1", lambda: ".TH a 1\n" + ".ds a " + "\\*a" * 40 + "\n" + "\\*a" * 100_000),
     "a term of a manual": ("xo.1", lambda: ".Dd x\n.Dt a 1\n.Bl -tag\n.It Fl a Xo\n" + ".Ar b\n" * 50_000),
     "options of a manual": ("op.1", lambda: ".Dd x\n.Dt a 1\n.Op " + "Op Fl a " * 30_000),
+    "escapes of a manual": ("escapes.1", lambda: ".TH a 1\n" + "\\[" * MANY + "\n" + "\\w'" * MANY),
+    "letters of a PDF": ("letters.pdf", lambda: pdf_of_words(["a" * MANY, "b."])),
     "stars": ("stars.rst", lambda: "**a " * MANY),
     "columns": ("columns.rst", lambda: "=== ===" + " ===" * MANY + "\n" + "a\n" * 300),
     "indentation": ("indented.rst", lambda: "".join(" " * (n % 2000) + "- x\n\n" for n in range(2_000))),

@@ -150,3 +150,10 @@ def test_odd_heads_are_read() -> None:
     assert (record.title, record.date) == ("my letter", "")
     assert " more\n" in record.text
     assert record.text.endswith("words")
+
+
+def test_a_field_whose_letters_are_not_those_it_names_is_read_as_it_stands() -> None:
+    data = "From: =?İ?b?TWFydGE=?=\nTo: =?rot13?q?Ivo?=\nCc: =?idna?b?LiAuLg==?=\n\nwords".encode()
+    (record,) = read_message(data, "a.eml", no_attachment)
+    assert isinstance(record, Record)
+    assert record.text.endswith("words")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -96,3 +97,14 @@ def test_it_is_known_by_its_first_bytes(tmp_path: Path) -> None:
     (record,) = formats.read(tmp_path / "talk.txt", IngestSettings())
     assert isinstance(record, Record)
     assert record.title == "The Old Bridge"
+
+
+@pytest.mark.parametrize("level", ["", "12", "-1", "x", "9", "99999999999"])
+def test_a_level_that_no_list_has_is_none(level: str) -> None:
+    slide = "ppt/slides/slide2.xml"
+    with zipfile.ZipFile(io.BytesIO(talk())) as parts:
+        xml = parts.read(slide).decode()
+    assert 'lvl="1"' in xml
+    data = with_part(talk(), slide, lambda part: part.replace(b'lvl="1"', f'lvl="{level}"'.encode()))
+    text = read(data, "a.pptx").text
+    assert "\n- it sank twice" in text

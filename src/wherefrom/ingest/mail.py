@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from email.errors import HeaderParseError
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesHeaderParser
@@ -239,7 +239,7 @@ def _header(head: Message, name: str) -> str:
 
 def _words(value: str) -> str:
     """A field as people read it: its encoded words decoded, on one line."""
-    with suppress(HeaderParseError, LookupError, ValueError):
+    with suppress(MessageError, LookupError, ValueError):
         value = str(make_header(decode_header(value)))
     return " ".join(value.split())
 

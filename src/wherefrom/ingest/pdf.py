@@ -113,6 +113,7 @@ def _drawn(document: PdfDocument, place: int) -> Any | None:
 # Fonts draw these as one sign; nobody asks a question with them.
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _HYPHEN_AT_LINE_END = "\ufffe"  # what pdfium puts where a word went on in the next line, and joins the two
+_PARTED = re.compile(rf"(?<!\S)(\S+){_HYPHEN_AT_LINE_END}\s*(\S+)")  # a word begins after white space, and nowhere else
 _LEADERS = re.compile(r"(?:[ \t]?[.·]){5,}[ \t]?")  # the dots of a table of contents
 
 
@@ -137,7 +138,7 @@ def _pages(document: PdfDocument) -> tuple[list[list[str]], list[int]]:
 
 def _lines(text: str, known: frozenset[str]) -> list[str]:
     """The lines of a page with single blanks; words that a line's end had parted are whole again."""
-    rejoined = re.sub(rf"(\S+){_HYPHEN_AT_LINE_END}\s*(\S+)", lambda parts: _rejoined(parts[1], parts[2], known), text)
+    rejoined = _PARTED.sub(lambda parts: _rejoined(parts[1], parts[2], known), text)
     shortened = _LEADERS.sub(" … ", rejoined.replace(_HYPHEN_AT_LINE_END, ""))
     lines = (" ".join(line.split()) for line in shortened.splitlines())
     return [line for line in lines if line]
@@ -305,7 +306,7 @@ _SECTION = re.compile(
     r"(?:(?:chapter|appendix|part|section)\s+\S{1,6}|\d{1,2}(?:\.\d{1,2})*\.?|[A-Z](?:\.\d{1,2})+)\s+[A-Z]", re.I
 )
 _ENDS_SENTENCE = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
-_BROKEN_WORD = re.compile(r"[^\W\d_]+[-\u00ad‐]$")
+_BROKEN_WORD = re.compile(r"[^\W\d_][-\u00ad‐]$")
 
 
 def _paragraphs(pages: list[list[str]]) -> tuple[str, tuple[Place, ...]]:

@@ -94,7 +94,7 @@ def _paragraphs(shape: Any) -> Iterator[tuple[str, int]]:
         lines = "\n".join(filter(None, (" ".join(line.split()) for line in text.replace("\x0b", "\n").split("\n"))))
         if lines:
             level = next((each.get("lvl", "0") for each in paragraph if local(each) == "pPr"), "0")
-            yield lines, int(level) if level in "012345678" else 0
+            yield lines, int(level) if level in tuple("012345678") else 0
 
 
 def _text_blocks(paragraphs: list[tuple[str, int]], items: bool) -> Iterator[TextBlock]:

@@ -139,14 +139,14 @@ def arguments(raw: str) -> list[str]:
 
 # -------------------------------------------------------------------------------------------- escapes
 
-_ESCAPE = re.compile(
+_ESCAPE = re.compile(  # what is never closed is looked for near by: a line may open as many as it has signs
     r"""\\(?:
-      \*(?:\((?P<string2>..)|\[(?P<string>[^\]\n]*)\]|(?P<string1>.))
+      \*(?:\((?P<string2>..)|\[(?P<string>[^\]\n]{0,200})\]|(?P<string1>.))
     | \((?P<sign2>..)
-    | \[(?P<sign>[^\]\n]*)\]
-    | [fFgkmMnVY](?:\(..|\[[^\]\n]*\]|[+-]?.)
-    | s(?:[+-]?(?:\(..|\[[^\]\n]*\]|'[^'\n]*'|[0-9])|[+-][0-9])
-    | [bDhHlLoRSvwxXZN](?P<quote>.)(?:(?!(?P=quote))[^\n])*+(?P=quote)
+    | \[(?P<sign>[^\]\n]{0,200})\]
+    | [fFgkmMnVY](?:\(..|\[[^\]\n]{0,200}\]|[+-]?.)
+    | s(?:[+-]?(?:\(..|\[[^\]\n]{0,200}\]|'[^'\n]{0,200}'|[0-9])|[+-][0-9])
+    | [bDhHlLoRSvwxXZN](?P<quote>.)(?:(?!(?P=quote))[^\n]){0,300}+(?P=quote)
     | (?P<comment>"[^\n]*|\#[^\n]*)
     | z(?P<over>.)
     | (?P<single>.)
