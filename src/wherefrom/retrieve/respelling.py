@@ -29,7 +29,7 @@ _NEIGHBOURS = 2000  # words with the same two first letters that are compared fo
 _PLAIN = re.compile(r"(?<![\w/\\.@`$-])[A-Za-z]+(?![\w/\\@`]|\.\w)")  # no part of a path, an address or a name in code
 
 
-class Vocabulary(Protocol):
+class KnownWords(Protocol):
     """The part of an index that knows words."""
 
     def term(self, word: str) -> str | None:
@@ -50,7 +50,7 @@ class Vocabulary(Protocol):
 class Respelling:
     """Calls give the question as the library would spell it; `is_common` knows the common words of English."""
 
-    def __init__(self, index: Callable[[], Vocabulary], store: Store, is_common: Callable[[str], bool]) -> None:
+    def __init__(self, index: Callable[[], KnownWords], store: Store, is_common: Callable[[str], bool]) -> None:
         self._index = index
         self._store = store
         self._is_common = is_common
@@ -70,7 +70,7 @@ class Respelling:
         text = "".join([*parts, question.text[end:]])
         return replace(question, text=text, typed=question.typed or question.text)
 
-    def _meant(self, index: Vocabulary, word: str, inside: bool) -> str | None:
+    def _meant(self, index: KnownWords, word: str, inside: bool) -> str | None:
         """The word that was meant, in small letters; None where it is this one, or nobody can tell."""
         name = inside and word[0].isupper()
         if name and len(word) < _SHORTEST_NAME:
@@ -87,7 +87,7 @@ class Respelling:
             meant = self._two_slips(index, word, term)
         return meant
 
-    def _one_slip(self, index: Vocabulary, word: str, term: str, passages: int) -> str | None:
+    def _one_slip(self, index: KnownWords, word: str, term: str, passages: int) -> str | None:
         scored: list[tuple[float, str]] = []
         for near, likely in one_slip_away(word).items():
             common = self._is_common(near)
@@ -102,7 +102,7 @@ class Respelling:
         best = sorted(scored, key=lambda pair: (-pair[0], pair[1]))[:_TRIED]
         return next((near for _, near in best if self._is_common(near) or self._spelt(index, near) == near), None)
 
-    def _two_slips(self, index: Vocabulary, word: str, term: str) -> str | None:
+    def _two_slips(self, index: KnownWords, word: str, term: str) -> str | None:
         """Between what words are indexed as, without their endings."""
         near = [
             (frequency, held)
@@ -115,7 +115,7 @@ class Respelling:
                 return spelt
         return None
 
-    def _spelt(self, index: Vocabulary, term: str, like: str = "") -> str | None:
+    def _spelt(self, index: KnownWords, term: str, like: str = "") -> str | None:
         """How passages spell a term: of several ways the one nearest to `like`, or to the term itself."""
         (hits,) = index.search([term], _TRIED)
         wanted = index.term(term)

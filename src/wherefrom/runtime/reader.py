@@ -37,7 +37,7 @@ STATES, ESTIMATE = "states", "estimate"  # what the first layers hand on, and ho
 
 _Key = tuple[str, str, str]  # question, title, text
 _Row = tuple[str, frozenset[_Key]]  # a question and all its pairs
-_Said = Mapping[str, "NDArray[numpy.float32]"]  # of one window, by the name of the output
+_WindowOutput = Mapping[str, "NDArray[numpy.float32]"]  # of one window, by the name of the output
 
 
 def heading(passage: Passage) -> str:
@@ -103,7 +103,7 @@ class ReaderSession:
             for question, question_passages in zip(questions, passages, strict=True)
         ]
         rows = [(question, frozenset(own)) for question, own in zip(questions, keys, strict=True)]
-        known = {row: found for row in dict.fromkeys(rows) if (found := self._recalled(row)) is not None}
+        known = {row: own for row in dict.fromkeys(rows) if (own := self._recalled(row)) is not None}
         missing = {row: dict.fromkeys(own) for row, own in zip(rows, keys, strict=True) if row not in known}
         fresh = dict(zip(missing, self._pass([list(own) for own in missing.values()]), strict=True))
         self._remember(fresh)
@@ -144,14 +144,14 @@ class ReaderSession:
         windows: list[_Window] = []
         spans = [self._windows(number, *pair, windows) for pair, number in pairs.items()]
         if not self._in_parts():
-            read = _joined(spans, windows, self._said(windows, MODEL))
+            read = _joined(spans, windows, self._outputs(windows, MODEL))
             return [{key: read[pairs[key]] for key in row} for row in rows]
-        skimmed = self._said(windows, FIRST)
+        skimmed = self._outputs(windows, FIRST)
         estimates = _estimates(windows, skimmed)
         chosen = [self._promising([pairs[key] for key in row], estimates) for row in rows]
         wanted = frozenset(number for few in chosen for number in few)
         deep = [window for window in windows if window.pair in wanted]
-        read = _joined(spans, deep, self._said(deep, MODEL, skimmed))
+        read = _joined(spans, deep, self._outputs(deep, MODEL, skimmed))
         return [_with_skimmed(row, pairs, read, few, estimates) for row, few in zip(rows, chosen, strict=True)]
 
     def _in_parts(self) -> bool:
@@ -165,15 +165,15 @@ class ReaderSession:
         most = max(int(rule["least"]), math.ceil(float(rule["share"]) * len(pairs)))
         return frozenset(sorted(pairs, key=lambda pair: -estimates[pair])[:most])
 
-    def _said(
-        self, windows: Sequence[_Window], part: str, skimmed: Mapping[int, _Said] | None = None
-    ) -> dict[int, _Said]:
+    def _outputs(
+        self, windows: Sequence[_Window], part: str, skimmed: Mapping[int, _WindowOutput] | None = None
+    ) -> dict[int, _WindowOutput]:
         """What a part of the network says of each window, by the window's number."""
         batches = _batches(windows, self.batch_tokens)
-        outputs = self._pool().map(lambda batch: self._run(batch, part, skimmed or {}), batches)
+        passes = self._pool().map(lambda batch: self._run(batch, part, skimmed or {}), batches)
         return {
-            window.number: {name: values[row] for name, values in said.items()}
-            for batch, said in zip(batches, outputs, strict=True)
+            window.number: {name: values[row] for name, values in outputs.items()}
+            for batch, outputs in zip(batches, passes, strict=True)
             for row, window in enumerate(batch)
         }
 
@@ -200,7 +200,7 @@ class ReaderSession:
         return passage.offsets
 
     def _run(
-        self, batch: Sequence[_Window], part: str, skimmed: Mapping[int, _Said]
+        self, batch: Sequence[_Window], part: str, skimmed: Mapping[int, _WindowOutput]
     ) -> dict[str, NDArray[numpy.float32]]:
         session = self._loaded(part)
         inputs = self._inputs(batch, skimmed)
@@ -208,7 +208,9 @@ class ReaderSession:
         outputs = session.run(names, {name: inputs[name] for name in (i.name for i in session.get_inputs())})
         return dict(zip(names, outputs, strict=True))
 
-    def _inputs(self, batch: Sequence[_Window], skimmed: Mapping[int, _Said]) -> dict[str, NDArray[numpy.generic]]:
+    def _inputs(
+        self, batch: Sequence[_Window], skimmed: Mapping[int, _WindowOutput]
+    ) -> dict[str, NDArray[numpy.generic]]:
         """What the network is given, padded on the right: each (windows, length), states (windows, length, width)."""
         import numpy
 
@@ -258,7 +260,7 @@ def _together(rows: Sequence[Sequence[_Key]]) -> Iterator[list[Sequence[_Key]]]:
 
 
 def _joined(
-    spans: Sequence[list[tuple[int, int]]], windows: Sequence[_Window], said: Mapping[int, _Said]
+    spans: Sequence[list[tuple[int, int]]], windows: Sequence[_Window], outputs: Mapping[int, _WindowOutput]
 ) -> dict[int, PassageReading]:
     """Windows of a pair become one reading; a pair without windows here has none."""
     import numpy
@@ -273,9 +275,9 @@ def _joined(
         for window in own:
             here = slice(window.begin, window.begin + window.count)
             there = slice(window.first, window.first + window.count)
-            numpy.maximum(start[here], said[window.number]["start"][there], out=start[here])
-            numpy.maximum(end[here], said[window.number]["end"][there], out=end[here])
-        leading = max((said[window.number] for window in own), key=lambda each: float(each["relevance"]))
+            numpy.maximum(start[here], outputs[window.number]["start"][there], out=start[here])
+            numpy.maximum(end[here], outputs[window.number]["end"][there], out=end[here])
+        leading = max((outputs[window.number] for window in own), key=lambda each: float(each["relevance"]))
         readings[pair] = PassageReading(
             float(leading["relevance"]),
             float(leading["no_answer"]),
@@ -287,7 +289,7 @@ def _joined(
     return readings
 
 
-def _estimates(windows: Sequence[_Window], skimmed: Mapping[int, _Said]) -> dict[int, float]:
+def _estimates(windows: Sequence[_Window], skimmed: Mapping[int, _WindowOutput]) -> dict[int, float]:
     """How relevant each pair looks to the first layers: that of its best window."""
     estimates: dict[int, float] = {}
     for window in windows:

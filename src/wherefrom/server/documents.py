@@ -203,11 +203,11 @@ async def list_tags(request: Request) -> shapes.TagList:
 
 
 @router.post("/tags", summary="Tag documents", tags=["documents"])
-async def tag_documents(body: shapes.TagRequest, request: Request) -> shapes.Tagged:
+async def tag_documents(body: shapes.TagRequest, request: Request) -> shapes.TaggedDocuments:
     """Documents that are not there are passed over; those of an upload under way get none."""
     state: ServerState = request.app.state.server
     tagged = await state.off_loop(lambda: state.library.tag(body.documents, body.add, body.remove))
-    return shapes.Tagged(documents=tagged)
+    return shapes.TaggedDocuments(documents=tagged)
 
 
 @router.get("/jobs", summary="The newest jobs", tags=["jobs"])

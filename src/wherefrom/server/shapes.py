@@ -176,7 +176,7 @@ class TagRequest(_Request):
     remove: list[_Tag] = Field(default_factory=list, max_length=20)
 
 
-class Tagged(BaseModel):
+class TaggedDocuments(BaseModel):
     documents: list[str] = Field(description="Those of the documents that are there, and have been changed.")
 
 

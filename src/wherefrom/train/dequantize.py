@@ -64,7 +64,10 @@ def _put_together(graph: GraphProto, first: GraphProto) -> None:
     graph.initializer.extend(
         tensor for tensor in first.initializer if tensor.name not in known and not tensor.name.startswith(SKIM)
     )
-    graph.node.extend(node for node in first.node if not any(name.startswith(SKIM) for name in node.input))
+    nodes = [node for node in first.node if not any(name.startswith(SKIM) for name in node.input)]
+    nodes += graph.node
+    del graph.node[:]
+    graph.node.extend(nodes)
 
 
 def _bias_behind(node: NodeProto, users: dict[str, list[NodeProto]], constants: _Arrays) -> str:

@@ -81,10 +81,10 @@ def test_the_estimate_decides_who_is_read(skimming: Path) -> None:
     windows: list[object] = []
     for number, each in enumerate(PASSAGES):
         session._windows(number, "what is red?", "", each.text, windows)  # type: ignore[arg-type]
-    said = session._said(windows, FIRST)  # type: ignore[arg-type]
+    outputs = session._outputs(windows, FIRST)  # type: ignore[arg-type]
     estimates: dict[int, float] = {}
     for window in windows:
-        own = said[window.number]  # type: ignore[attr-defined]
+        own = outputs[window.number]  # type: ignore[attr-defined]
         assert float(own["estimate"]) == pytest.approx(float(own["states"][0, : WIDTH // 2].sum()) + 0.5, abs=1e-4)
         pair = window.pair  # type: ignore[attr-defined]
         estimates[pair] = max(estimates.get(pair, float("-inf")), float(own["estimate"]))
@@ -121,7 +121,7 @@ def test_passages_that_a_ranker_left_out_cost_no_second_pass(skimming: Path, mon
 def test_training_can_go_on_from_both_parts(skimming: Path, tiny_reader_weights: Path) -> None:
     whole, again = dequantized(tiny_reader_weights / MODEL), dequantized(skimming / MODEL)
     assert whole.keys() == again.keys()
-    assert all((whole[name] == again[name]).all() for name in whole)
+    assert not [name for name in whole if not numpy.array_equal(whole[name], again[name])]
 
 
 def test_a_cut_outside_the_network_is_refused(tiny_reader_weights: Path) -> None:

@@ -30,7 +30,7 @@ _LOWEST, _HIGHEST = -8.0, 8.0  # a relevance beyond these says no more
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Choice:
     """A question and the passages that compete to be read."""
 
     question: str
@@ -49,15 +49,15 @@ def collect(
     report: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """Write `seen` (pairs, 3 * width), `relevance` and `question` (pairs,) of `count` questions of each source."""
-    asked = list(_over_articles(data, count, seed, workplace))
+    choices = list(_over_articles(data, count, seed, workplace))
     if manuals is not None:
-        asked += _over_manuals(manuals, count, seed)
+        choices += _over_manuals(manuals, count, seed)
     reader = _SeeingReader(weights, layers)
     rows: list[NDArray[numpy.float32]] = []
     relevances: list[float] = []
     numbers: list[int] = []
-    for number, each in enumerate(asked):
-        report(number, len(asked))
+    for number, each in enumerate(choices):
+        report(number, len(choices))
         for states, relevance in reader.pairs(each.question, each.passages):
             rows.append(states)
             relevances.append(relevance)
@@ -69,10 +69,10 @@ def collect(
             relevance=numpy.clip(numpy.array(relevances, numpy.float32), _LOWEST, _HIGHEST),
             question=numpy.array(numbers, numpy.int32),
         )
-    return {"questions": len(asked), "pairs": len(rows)}
+    return {"questions": len(choices), "pairs": len(rows)}
 
 
-def _over_articles(data: Path, count: int, seed: int, workplace: Path) -> Iterator[_Asked]:
+def _over_articles(data: Path, count: int, seed: int, workplace: Path) -> Iterator[_Choice]:
     """Questions of the training articles, with what a search over all of these finds."""
     examples = list(squad.load(data / "squad", "train"))
     texts: dict[str, dict[str, None]] = {}
@@ -83,14 +83,14 @@ def _over_articles(data: Path, count: int, seed: int, workplace: Path) -> Iterat
     retriever = library.pipeline().retriever
     for example in _drawn(examples, count, seed):
         (hits,) = retriever.retrieve([Question("", example.question.text)])
-        yield _Asked(example.question.text, tuple(hit.passage for hit in hits))
+        yield _Choice(example.question.text, tuple(hit.passage for hit in hits))
 
 
-def _over_manuals(manuals: Path, count: int, seed: int) -> list[_Asked]:
+def _over_manuals(manuals: Path, count: int, seed: int) -> list[_Choice]:
     """Questions over the manuals that readers learn from, with as many passages as are read by default."""
     learnt = [each for each in manual_questions.load(manuals) if not manual_questions.is_held_out(each)]
     most = Settings().retrieve.k
-    return [_Asked(each.question.text, each.passages[:most]) for each in _drawn(learnt, count, seed)]
+    return [_Choice(each.question.text, each.passages[:most]) for each in _drawn(learnt, count, seed)]
 
 
 def _drawn(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
