@@ -45,6 +45,7 @@ class AskedQuestion:
 
     text: str
     gold: frozenset[str]
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def prepare(source: Source, work: Path, passages: int, questions: int) -> Corpus
     with (work / PASSAGES).open("w", encoding="utf-8") as out:
         files, used, documents = _wikipedia(source.wikipedia, work, passages, out, ids)
         wikipedia_passages = len(ids)
-        for record in _records(squad_file):
+        for record in records(squad_file):
             squad_texts[str(record.id)] = _write_passages(record, out, ids)
             documents += 1
     answerable, left_out = squad.questions(squad_texts)
@@ -122,6 +123,20 @@ def squad_questions(source: Source, wanted: int) -> tuple[tuple[str, ...], str]:
     return tuple(questions[place * len(questions) // count] for place in range(count)), sha256(source.squad)
 
 
+def squad_asked(source: Source, paragraphs: Path, wanted: int) -> tuple[AskedQuestion, ...]:
+    """Every n-th question of SQuAD that a passage answers; its paragraphs are written to a file, a document each."""
+    squad = _SquadFile(source.squad)
+    squad.write_paragraphs(paragraphs)
+    passages = {
+        str(record.id): [
+            (passage_id(str(record.id), ordinal), record.text[start:end])
+            for ordinal, (start, end) in enumerate(split(record.text))
+        ]
+        for record in records(paragraphs)
+    }
+    return _every_nth(squad.questions(passages)[0], wanted)
+
+
 def texts(work: Path) -> Iterator[str]:
     """The passages as an index sees them: title, line end, text. The place in this order is the passage's key."""
     with (work / PASSAGES).open(encoding="utf-8") as lines:
@@ -141,7 +156,7 @@ def _wikipedia(
     documents = 0
     for file in files:
         used.append(file)
-        for record in _records(file):
+        for record in records(file):
             if len(ids) >= wanted:
                 cut = work / "articles.txt.xz"
                 _copy_lines(file, cut, before=int(record.place.removeprefix("line ")))
@@ -154,7 +169,7 @@ def _wikipedia(
     return ingested, used, documents
 
 
-def _records(file: Path) -> Iterator[Record]:
+def records(file: Path) -> Iterator[Record]:
     try:
         for outcome in read(file, IngestSettings()):
             if isinstance(outcome, IngestFailure):
@@ -221,7 +236,7 @@ class _SquadFile:
                 answers = [answer["text"] for answer in question["answers"]]
                 gold = frozenset(name for name, text in passages[id] if any(answer in text for answer in answers))
                 if gold:
-                    answerable.append(AskedQuestion(question["question"].strip(), gold))
+                    answerable.append(AskedQuestion(question["question"].strip(), gold, tuple(answers)))
                 else:
                     left_out += 1
         return answerable, left_out

@@ -29,6 +29,8 @@ Report = Mapping[str, Any]
 _NAMES = {"tantivy": "raw tantivy", "fts5": "SQLite FTS5", "sklearn": "scikit-learn", "wherefrom": "wherefrom"}
 _NETWORKS = {"int8": "wherefrom, 8 bits", "onnx": "onnxruntime, 32 bits", "torch": "torch, 32 bits"}
 _SHIPPED = "the networks as shipped, and in 32 bits"
+_GROWING = "one library that grows, of SQuAD's paragraphs and made documents"
+_FIELDS = {"cpu_seconds": "ingest_cpu_s", "seconds": "ingest_s"}  # what a growing library's figures are called there
 _SECTIONS = {
     "load": "asking and sending",
     "alone": "one client",
@@ -140,6 +142,7 @@ def kind_of(report: Report) -> str:
         "server": "one_by_one",
         "scoring": "beside",
         "tfidf": "systems",
+        "scale": "growth",
     }
     return next((kind for kind, mark in marks.items() if mark in report), "")
 
@@ -275,6 +278,22 @@ def scoring_lines(report: Report) -> list[RunLine]:
     ]
 
 
+def scale_lines(report: Report) -> list[RunLine]:
+    """A library that grows: a line a size."""
+    lines = []
+    for size in report["sizes"]:
+        fields = ("cpu_seconds", "seconds", "text_mb", "index_mb", "store_mb", "memory_mb", "own_memory_mb")
+        asked = ("search_ms", "search_p99_ms", "search_cpu_ms", "search_p99_cpu_ms", "cold_ms", "ask_ms", "ask_cpu_ms")
+        metrics = {_FIELDS.get(name, name): float(size[name]) for name in (*fields, *asked, "top_1", "top_20", "f1")}
+        name = f"wherefrom, {size['passages']:,} passages"
+        line = _of_report(report, "scale", name, _GROWING, report["questions"], metrics, "scale")
+        settings = {**line.settings, "load_before": round(size["load_before"], 1), "asked": size["asked"]}
+        expected = {name: round(value, 2) for name, value in size["predicted"].items()}
+        note = f"{size['documents']:,} documents; predicted before it was measured: {expected}" if expected else ""
+        lines.append(msgspec.structs.replace(line, settings=settings, note=note))
+    return lines
+
+
 REPORTS: dict[str, Callable[[Report], list[RunLine]]] = {
     "library": library_lines,
     "reader": reader_lines,
@@ -283,6 +302,7 @@ REPORTS: dict[str, Callable[[Report], list[RunLine]]] = {
     "server": server_lines,
     "scoring": scoring_lines,
     "tfidf": tfidf_lines,
+    "scale": scale_lines,
 }
 
 

@@ -47,6 +47,42 @@ def test_staged_documents_are_invisible_until_published(store: SQLiteStore) -> N
     assert store.counts() == (2, 3)
 
 
+def test_the_counts_that_are_noted_are_those_that_counting_gives(store: SQLiteStore) -> None:
+    def counted() -> tuple[int, int]:
+        with store._database.reading() as connection:
+            return store._counted(connection)
+
+    store.put([Document("a", "one\n\ntwo"), Document("b", "three")])
+    store.put([Document("a", "one\n\ntwo\n\nthree"), Document("c", "four")])
+    assert store.counts() == counted() == (3, 5)
+    store.remove(["b", "b", "nowhere"])
+    store.stage([Document("d", "never published")])
+    store.recover()
+    assert store.counts() == counted() == (2, 4)
+
+
+def test_counts_are_counted_where_an_earlier_version_wrote_last(store: SQLiteStore) -> None:
+    store.put([Document("a", "one\n\ntwo")])
+    noted = store.meta("counts")
+    store.put([Document("b", "three")])
+    store.set_meta("counts", noted)  # of the change before the last
+    assert store.counts() == (2, 3)
+    store.put([Document("c", "four")])
+    assert store.counts() == (3, 4)
+    assert store.meta("counts") == [3, 3, 4]
+
+
+def test_counting_after_a_change_does_not_read_all_documents(store: SQLiteStore) -> None:
+    store.put([Document(str(number), "text") for number in range(50)])
+    seen: list[str] = []
+    with store._database.changing() as connection:
+        connection.set_trace_callback(seen.append)
+        store.put([Document("new", "text")])
+        assert store.counts() == (51, 51)
+        connection.set_trace_callback(None)
+    assert not [statement for statement in seen if "count(*)" in statement]
+
+
 def test_the_old_version_is_retired_until_the_indexes_have_dropped_it(store: SQLiteStore) -> None:
     first = store.stage([Document("a", "one\n\ntwo")])
     store.publish(first)

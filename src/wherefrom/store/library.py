@@ -259,6 +259,8 @@ class LibraryFolder:
         if repair:
             self._mend_indexes(faults)
         mended = [repair and self._mended(misfit) for misfit in misfits]
+        if any(mended):
+            self.store.recount()
         for misfit, repaired in zip(misfits, mended, strict=True):
             yield Problem(_in_words(misfit), repaired)
         for name in [*self.indexes] if repair and misfits else []:

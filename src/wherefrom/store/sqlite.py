@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
 from wherefrom.stages import KeyRanges
@@ -62,6 +62,19 @@ class Misfit:
     source: str
     what: str
     text_right: bool
+
+
+class Counts(NamedTuple):
+    """How many documents and passages there are, or how many more."""
+
+    documents: int
+    passages: int
+
+    def __add__(self, other: Counts) -> Counts:  # type: ignore[override]  # a tuple's would put them in a row
+        return Counts(self.documents + other.documents, self.passages + other.passages)
+
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts(self.documents - other.documents, self.passages - other.passages)
 
 
 IndexSums = Mapping[str, FileSum]  # of each file of an index, by its path in the index's folder
@@ -151,32 +164,39 @@ class SQLiteStore:
         `forgotten` are retired keys that no index holds any more; `files` maps files that are now wholly
         in the library to the hashes of their bytes; `sealed` has the checksums of the indexes' files as they are now.
         """
+        more = Counts(0, 0)
         with self._database.writing() as connection:
             for number in staged.documents:
-                (id,) = connection.execute("SELECT id FROM document WHERE key = ?", (number,)).fetchone()
-                self._retire(connection, "live AND id = ?", (id,))
+                row = connection.execute("SELECT id, passages FROM document WHERE key = ?", (number,)).fetchone()
+                more -= self._retire(connection, "live AND id = ?", row[:1])
                 connection.execute("UPDATE document SET live = 1 WHERE key = ?", (number,))
+                more += Counts(1, row[1])
             connection.executemany("DELETE FROM retired WHERE key = ?", [(key,) for key in forgotten])
             self._insert(connection, "file", list((files or {}).items()))
             self._seal(connection, sealed or {})
-            self._count_change(connection)
+            self._count_change(connection, more)
 
     def remove(self, ids: Sequence[str]) -> list[str]:
-        removed = []
+        removed, more = [], Counts(0, 0)
         with self._database.writing() as connection:
             for id in dict.fromkeys(ids):
                 row = connection.execute("SELECT source FROM document WHERE live AND id = ?", (id,)).fetchone()
                 if row:
-                    self._retire(connection, "live AND id = ?", (id,))
+                    more -= self._retire(connection, "live AND id = ?", (id,))
                     # A file with a removed document is no longer wholly in the library: read it next time.
                     connection.execute("DELETE FROM file WHERE source = ?", row)
                     connection.execute("DELETE FROM tag WHERE document = ?", (id,))
                     removed.append(id)
-            self._count_change(connection)
+            self._count_change(connection, more)
         return removed
 
-    def _count_change(self, connection: sqlite3.Connection) -> None:
-        self._note(connection, "changes", (self._value(connection, "changes") or 0) + 1)
+    def _count_change(self, connection: sqlite3.Connection, more: Counts) -> None:
+        """Note one more change, and how much there is after it: to count that each time would take ever longer."""
+        noted = self._noted_counts(connection)
+        counts = noted + more if noted is not None else self._counted(connection)
+        changes = (self._value(connection, "changes") or 0) + 1
+        self._note(connection, "changes", changes)
+        self._note(connection, "counts", [changes, *counts])
 
     def changes(self) -> int:
         """How often documents came in or went: by this number it shows that the last ones are lost."""
@@ -185,7 +205,7 @@ class SQLiteStore:
     def recover(self) -> int:
         """Retire what a killed writer staged and never published; how many documents that were."""
         with self._database.writing() as connection:
-            return self._retire(connection, "NOT live", ())
+            return self._retire(connection, "NOT live", ()).documents
 
     def retired(self) -> list[int]:
         """Keys of passages that are gone and that indexes may still hold."""
@@ -198,7 +218,7 @@ class SQLiteStore:
             connection.executemany("DELETE FROM retired WHERE key = ?", [(key,) for key in keys])
             self._seal(connection, sealed or {})
 
-    def _retire(self, connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> int:
+    def _retire(self, connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> Counts:
         rows = connection.execute(f"SELECT key, first, passages FROM document WHERE {where}", values).fetchall()
         for number, first, passages in rows:
             # Its own alone: where the row is damaged, its numbers may point to another's.
@@ -209,7 +229,7 @@ class SQLiteStore:
             connection.execute("DELETE FROM dated WHERE document = ?", (number,))
             connection.execute("DELETE FROM checksum WHERE document = ?", (number,))
             connection.execute("DELETE FROM place WHERE document = ?", (number,))
-        return len(rows)
+        return Counts(len(rows), sum(passages for _, _, passages in rows))
 
     @staticmethod
     def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -469,8 +489,28 @@ class SQLiteStore:
     def counts(self) -> tuple[int, int]:
         """How many documents and passages there are."""
         with self._database.reading() as connection:
-            row = connection.execute("SELECT count(*), ifnull(sum(passages), 0) FROM document WHERE live").fetchone()
-            return int(row[0]), int(row[1])
+            noted = self._noted_counts(connection)
+            documents, passages = noted if noted is not None else self._counted(connection)
+            return documents, passages
+
+    def recount(self) -> None:
+        """Count what there is, where something was damaged that the noted numbers may have come from."""
+        with self._database.writing() as connection:
+            changes = self._value(connection, "changes") or 0
+            self._note(connection, "counts", [changes, *self._counted(connection)])
+
+    def _noted_counts(self, connection: sqlite3.Connection) -> Counts | None:
+        """What was noted with the last change; None where that was made by an earlier version, which noted nothing."""
+        noted = self._value(connection, "counts")
+        if noted is None or noted[0] != (self._value(connection, "changes") or 0):
+            return None
+        return Counts(noted[1], noted[2])
+
+    @staticmethod
+    def _counted(connection: sqlite3.Connection) -> Counts:
+        """Reads a page of each document: at a million of them, gigabytes."""
+        row = connection.execute("SELECT count(*), ifnull(sum(passages), 0) FROM document WHERE live").fetchone()
+        return Counts(int(row[0]), int(row[1]))
 
     def sent_hashes(self) -> set[bytes]:
         """The hashes of the files that were sent over the network."""

@@ -1,0 +1,65 @@
+"""The bench of growing libraries: documents that repeat, sizes that are predicted, a run that goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from bench.corpus import find_source
+from bench_data import make_data
+
+from bench import made, record, scale
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHEREFROM_DATA", str(make_data(tmp_path / "data")))
+
+
+def test_made_documents_are_the_same_whichever_are_asked_for() -> None:
+    made_of = made.SentencePool([f"In {word} there was Athens and Rome of old." for word in "abcdefgh"], ["T"], [0, 8])
+    some = list(made.documents(made_of, 0, 6, seed=5))
+    assert some[4:] == list(made.documents(made_of, 4, 2, seed=5))
+    assert some != list(made.documents(made_of, 0, 6, seed=6))
+    assert len({id for id, _, _ in some}) == 6
+
+
+def test_ever_more_names_are_new() -> None:
+    made_of = made.SentencePool(["We saw Athens and Sparta and Corinth today."] * 8, ["T"], [0, 8])
+    names: set[str] = set()
+    grown = []
+    for id, _, text in made.documents(made_of, 0, 400, seed=5):
+        names |= set(re.findall(r"[A-Z][a-z]{4,}", text))
+        if id in ("made-99", "made-399"):
+            grown.append(len(names))
+    assert grown[0] * 1.5 < grown[1] < grown[0] * 4.5
+
+
+def test_different_numbers_are_spelt_differently() -> None:
+    assert len({made.spelt(number) for number in range(30_000)}) == 30_000
+
+
+def test_a_power_law_is_found_and_followed() -> None:
+    sizes = [{"passages": n, **{field: 3.0 * n**0.5 for field, _ in scale.GROWING.values()}} for n in (100, 400)]
+    assert scale.exponent(sizes, "index_mb") == pytest.approx(0.5)
+    assert scale.predictions(sizes, 900)["index_mb"] == pytest.approx(90.0)
+    assert scale.predictions(sizes[:1], 900) == {}
+
+
+def test_a_run_grows_from_size_to_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(made, "DOCUMENTS_A_FILE", 20)
+    monkeypatch.setattr(made, "_LEAST_SENTENCES", 1)
+    out, work = tmp_path / "scale.md", tmp_path / "work"
+    arguments = ["--searched", "6", "--asked", "2", "--out", str(out), "--work", str(work), "--keep"]
+    assert scale.main(["--passages", "20", *arguments]) == 0
+    assert scale.main(["--passages", "20", "200", *arguments]) == 0  # the first size is not measured again
+    report = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
+    small, large = report["sizes"]
+    assert small["passages"] < large["passages"]
+    assert large["last_passages"] == large["passages"] - small["passages"]
+    assert record.kind_of(report) == "scale"
+    lines = record.scale_lines(report)
+    assert [line.metrics["index_mb"] > 0 for line in lines] == [True, True]
+    assert find_source().squad.name in " ".join(lines[0].files)
