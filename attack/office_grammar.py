@@ -81,7 +81,7 @@ def _core(chance: random.Random) -> str:
 
 
 def pptx(chance: random.Random) -> bytes:
-    slides = range(1, chance.choice((1, 2, 2, 4, 40)) + 1)
+    slides = range(1, chance.choice((1, 2, 2, 4, 10)) + 1)
     ids = "".join(f'<p:sldId id="{255 + each}" r:id="s{each}"/>' for each in slides)
     if chance.random() < 0.05:
         ids *= 50
@@ -334,7 +334,7 @@ def _drawn_page(chance: random.Random) -> str:
 
 
 def epub(chance: random.Random) -> bytes:
-    chapters = range(chance.choice((1, 2, 3, 30)))
+    chapters = range(chance.choice((1, 2, 3, 8)))
     items = "".join(
         f'<item id="c{each}" href="{chance.choice((f"c{each}.xhtml", f"c{each}.xhtml", f"c{each}.xhtml#x", "../c", "%63.xhtml", ""))}" media-type="{chance.choice(("application/xhtml+xml",) * 4 + ("image/png", ""))}"/>'
         for each in chapters

@@ -51,6 +51,10 @@ class IngestError(WherefromError):
     """One file or record cannot be read; the message is the reason alone, the caller knows the name."""
 
 
+class NotStarted(WherefromError):
+    """The process that reads files did not begin: no file is to blame, and it may begin in a minute."""
+
+
 class PruneRefused(WherefromError):
     """Most of the documents of a folder would be removed: more likely it is not mounted than tidied up."""
 

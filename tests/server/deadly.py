@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wherefrom import Library
 from wherefrom.config import Settings
-from wherefrom.errors import LibraryDamaged
+from wherefrom.errors import LibraryDamaged, NotStarted
 from wherefrom.ingest.run import IngestProgress, IngestReport
 from wherefrom.server import ingest_child
 
@@ -54,6 +54,7 @@ DEADLY: dict[str, Callable[[], None]] = {
     "value": _raise(ValueError("of a parser")),
     "damaged": _raise(LibraryDamaged("/secret/place is damaged")),
     "full": _raise(OSError(errno.ENOSPC, "No space left on device")),
+    "unready": _raise(NotStarted("of a busy machine")),
     "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
 }
 

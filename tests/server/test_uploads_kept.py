@@ -160,6 +160,17 @@ class TestOneFileOfMany:
         assert ids(library_path) >= {"early.txt"}
 
 
+class TestABusyMachine:
+    def test_what_was_sent_is_no_file_s_fault_and_waits(self, library_path: Path, jobs: Jobs) -> None:
+        """Where the process that reads does not begin, nothing that was acknowledged is given up."""
+        job = sent(library_path, jobs, "early.txt", "w-once-unready.txt")
+        with working(library_path):
+            done = ended(jobs, job)
+        assert done.result is not None
+        assert done.result["failures"] == []
+        assert {"early.txt", "w-once-unready.txt"} <= ids(library_path)
+
+
 class TestFullDisks:
     def test_what_was_sent_waits_for_room(self, library_path: Path, jobs: Jobs) -> None:
         job = sent(library_path, jobs, "early.txt", "w-once-full.txt")

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wherefrom.config import IngestSettings
-from wherefrom.errors import IngestError, WherefromError
+from wherefrom.errors import IngestError, NotStarted
 from wherefrom.ingest.messages import (
     ParsedRecord,
     ParseEnd,
@@ -188,17 +188,20 @@ class ParserProcess:
         self._inbox = _Inbox()
         # -P: the folder that a user is in may hold a json.py, and that must not run.
         start = f"import sys; sys.path.insert(0, sys.argv[1]); from {module} import main; main()"
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", start, _SOURCE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "MALLOC_ARENA_MAX": "2"},
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", start, _SOURCE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "MALLOC_ARENA_MAX": "2"},
+            )
+        except OSError as error:  # too many processes or open files, or no memory for one more
+            raise NotStarted(f"the process that reads files could not be started ({error.strerror})") from error
         threading.Thread(target=self._listen, daemon=True).start()
         if not isinstance(self.message(_START_SECONDS), ParseEnd):
             self.end()
-            raise WherefromError(
+            raise NotStarted(
                 "the process that reads files did not begin; `python -m wherefrom.ingest.parser_child` tells why"
             )
 

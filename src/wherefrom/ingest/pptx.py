@@ -29,7 +29,7 @@ def read(data: bytes, name: str, limit_bytes: int = 64_000_000) -> Record:
         raise IngestError(_NO_SLIDES)
     related = archive.related(main)
     ids = [attribute_id(each) for each in archive.tree(main).iter() if local(each) == "sldId"]
-    parts = [related[id][1] for id in ids if id in related]
+    parts = list(dict.fromkeys(related[id][1] for id in ids if id in related))  # each once, however often it is named
     if not parts:
         raise IngestError(_NO_SLIDES)
     slides: list[Slide] = []

@@ -52,7 +52,7 @@ def read(data: bytes, name: str, limit_bytes: int = 64_000_000) -> Record:
         for sheet in workbook.iter()
         if local(sheet) == "sheet" and sheet.get("state", "visible") == "visible" and attribute(sheet, "id") in related
     ]
-    sheets = [(sheet, part) for sheet, part in sheets if part in archive]
+    sheets = list({part: (sheet, part) for sheet, part in reversed(sheets) if part in archive}.values())[::-1]
     if not sheets:
         raise IngestError(_NO_SHEET)
     written = SheetText(limit_bytes)

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from wherefrom.config import Settings, from_mapping
-from wherefrom.errors import LibraryBusy, LibraryError, WherefromError, is_full
+from wherefrom.errors import LibraryBusy, LibraryError, NotStarted, WherefromError, is_full
 from wherefrom.ingest.outcome import IngestFailure
 from wherefrom.ingest.run import IngestProgress, IngestReport
 from wherefrom.library import Library
@@ -45,9 +45,11 @@ def main(path: str, settings_json: str, opened: Callable[[str, Settings], Librar
 
 
 def _trouble(error: Exception) -> dict[str, Any]:
-    """What went wrong: the disk is full, which may pass; the library, which may pass too; or the job itself."""
+    """What went wrong: the disk is full, or files cannot be read now, which may pass; the library, which may pass too; or the job itself."""
     if is_full(error):
         return {"full": str(error)}
+    if isinstance(error, NotStarted):
+        return {"unready": str(error)}
     if isinstance(error, LibraryError | OSError):
         return {"trouble": str(error)}
     if isinstance(error, WherefromError):

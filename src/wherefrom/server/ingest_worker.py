@@ -35,7 +35,8 @@ _MOST_JOBS = 200  # of one child: what a parser leaks goes with it
 _IDLE_SECONDS = 60.0  # a child without work for so long is sent home: it holds memory
 _PAUSES = (0.1, 1.0, 3.0, 0.0)  # seconds after each death of the child; after the last, what it worked on is given up
 _MOST_BEGUN = 20  # a file's, when it is not the child that dies but this process: hardly the file, yet it shall end
-_FULL_SECONDS = 2.0  # until a full disk is tried again
+_FULL_SECONDS = 2.0  # until a full disk, or a machine without room for a process, is tried again
+_UNREADY = "the server cannot read files at the moment; what was sent is kept, and read once it can"
 _TROUBLE = "the library could not be written to; whoever runs the server can see why with `wherefrom check`"
 
 log = logging.getLogger("wherefrom.server")
@@ -189,11 +190,9 @@ class IngestWorker:
                 self._child.end()
                 log.error("the library cannot be written to: %s", heard["trouble"])
                 return _End("trouble", reason=_TROUBLE)
-            if "full" in heard:
+            if "full" in heard or "unready" in heard:
                 self._child.end()
-                seldom(log, logging.ERROR, "the disk is full: what was sent is kept, and waits for room")
-                self._jobs.progressed(job.id, {"waiting": FULL})
-                self._stop.wait(_FULL_SECONDS)
+                self._wait_for_better(job, heard)
                 begun = time.monotonic()
                 if not self._stop.is_set():
                     self._child.send(message)
@@ -212,6 +211,16 @@ class IngestWorker:
                 return _End(
                     "failed", reason=f"it took more than {self._seconds:g} s; raise server.job_seconds, or send less"
                 )
+
+    def _wait_for_better(self, job: Job, heard: dict[str, Any]) -> None:
+        """The machine is at fault and no file is: what was sent is kept for as long as that takes."""
+        if "full" in heard:
+            seldom(log, logging.ERROR, "the disk is full: what was sent is kept, and waits for room")
+            self._jobs.progressed(job.id, {"waiting": FULL})
+        else:
+            seldom(log, logging.ERROR, f"{heard['unready']}: what was sent is kept, and read once that is possible")
+            self._jobs.progressed(job.id, {"waiting": _UNREADY})
+        self._stop.wait(_FULL_SECONDS)
 
     def _finish(self, job: Job, result: dict[str, Any]) -> None:
         failures = result.get("failures", [])
