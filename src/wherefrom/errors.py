@@ -11,6 +11,7 @@ WherefromError
     ├── LibraryForeign   the folder holds something else
     ├── LibraryTooNew    it was written by a later version of wherefrom
     ├── LibraryBusy      another process is writing to it
+    ├── LibraryUnreachable  a server that keeps a part of it does not answer
     ├── DiskFull         there is no room to write; it can still be read
     └── LibraryDamaged   its files contradict each other or cannot be read
 
@@ -91,6 +92,12 @@ class LibraryBusy(LibraryError):
     """Another process is writing to the library."""
 
     exit_code = 4
+
+
+class LibraryUnreachable(LibraryError):
+    """A server that keeps a part of the library does not answer."""
+
+    exit_code = 7
 
 
 class DiskFull(LibraryError):

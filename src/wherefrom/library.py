@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from wherefrom.config import IndexSettings, Settings
+from wherefrom.config import IndexSettings, RetrieveSettings, Settings
 from wherefrom.conversation import LONGEST_TYPED, Conversation, best, questions_of, tried
 from wherefrom.errors import IngestError, NotFound, NothingWritten
 from wherefrom.features.language import out_of_reach
@@ -49,7 +49,22 @@ def _tfidf(path: Path, settings: IndexSettings) -> Index:
     return TfidfIndex(path, settings)
 
 
-INDEXES: dict[str, MakeIndex] = {"bm25": BM25Index, "tfidf": _tfidf}
+def indexes(settings: Settings | None = None) -> dict[str, MakeIndex]:
+    """How each index is made, and where the settings say that its server is."""
+    retrieve = settings.retrieve if settings else RetrieveSettings()
+    matcher = (settings or Settings()).runtime.matcher
+
+    def qdrant(path: Path, settings: IndexSettings) -> Index:
+        from wherefrom.build import embedder
+        from wherefrom.retrieve.qdrant import QdrantIndex
+
+        dense = "" if retrieve.dense == "none" else retrieve.dense
+        return QdrantIndex(path, settings, retrieve.url, dense, lambda name: embedder(name, matcher))
+
+    return {"bm25": BM25Index, "tfidf": _tfidf, "qdrant": qdrant}
+
+
+INDEXES = indexes()
 
 
 def default_path() -> Path:
@@ -198,7 +213,7 @@ class Library:
         """Make a library at `new` of all that can be read whole of this one, however damaged; this one is only read."""
         from wherefrom.store.rescue import rescue
 
-        return rescue(self.path, Path(new).expanduser(), split, INDEXES)
+        return rescue(self.path, Path(new).expanduser(), split, indexes(self._settings))
 
     def backup(self, file: str | Path, extras: Mapping[str, bytes] | None = None, force: bool = False) -> BackupReport:
         """Write the documents and all that was said of answers into one file; nobody has to stop writing meanwhile.
@@ -445,7 +460,7 @@ class Library:
 
     def _folder(self, create: bool = False) -> LibraryFolder:
         if self._opened is None:
-            self._opened = LibraryFolder.open(self.path, self._settings, split, INDEXES, create)
+            self._opened = LibraryFolder.open(self.path, self._settings, split, indexes(self._settings), create)
         return self._opened
 
 

@@ -8,9 +8,9 @@ a batch equals one by one; nothing passed in is changed; constructors are cheap,
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from wherefrom.types import (
     Answer,
@@ -100,6 +100,23 @@ class Index(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class ServedIndex(Index, Protocol):
+    """An index that a server keeps, which can lose what it had, and which outlives the library's folder."""
+
+    def behind(self) -> bool:
+        """Whether the server holds other passages than were committed; an error where it has nothing of them."""
+        ...
+
+    def catch_up(self, live: set[int], texts: Callable[[set[int]], Iterable[tuple[int, str]]]) -> int:
+        """Make the server hold these keys; `texts` gives the passages of those that it lacks. How many those were."""
+        ...
+
+    def erase(self) -> None:
+        """Take the index from the server."""
+        ...
 
 
 class Retriever(Protocol):

@@ -27,8 +27,9 @@ def text_of(id: str, version: int) -> str:
 
 
 def settings_of(kind: str) -> Settings:
-    """Small batches, so that there are many to be killed in."""
-    return resolve(overrides=["ingest.batch_passages=20", f"retrieve.kind={kind}", *EXACT])
+    """Small batches, so that there are many to be killed in; behind an @ a kind has the address of its server."""
+    kind, _, url = kind.partition("@")
+    return resolve(overrides=["ingest.batch_passages=20", f"retrieve.kind={kind}", f"retrieve.url={url}", *EXACT])
 
 
 def main(path: str, work: str, seed: str, kind: str) -> None:

@@ -13,7 +13,7 @@ from wherefrom.cli.output import print_json, say
 
 
 @click.command("index")
-@click.argument("kind", type=click.Choice(["bm25", "tfidf"]))
+@click.argument("kind", type=click.Choice(["bm25", "qdrant", "tfidf"]))
 @click.option("--quiet", "-q", is_flag=True, help="No progress, no summary.")
 @json_option
 @library_options
@@ -23,7 +23,8 @@ def command(
     """Build an index that the library lacks, or build it anew.
 
     Every library has bm25. With tfidf it can also be asked with --set retrieve.kind=tfidf: hashed words and pairs of
-    words, as DrQA has them. From then on the index follows every change of the library.
+    words, as DrQA has them; with qdrant, --set retrieve.kind=qdrant: what bm25 finds, kept by a Qdrant server. From
+    then on the index follows every change of the library.
     """
     begun = time.monotonic()
     with opened(library, toml, overrides) as opened_library:

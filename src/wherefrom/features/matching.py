@@ -21,6 +21,7 @@ import numpy
 from numpy.typing import NDArray
 
 from wherefrom.errors import WherefromError
+from wherefrom.origin import file_hash
 
 if TYPE_CHECKING:
     from wherefrom.wordpieces import Wordpieces
@@ -91,6 +92,29 @@ class Matcher:
         for place, score in zip(filled, (best @ weights / weights.sum()).tolist(), strict=True):
             scores[place] = score
         return scores
+
+    @property
+    def width(self) -> int:
+        """Of the vectors."""
+        return int(self._tables.vectors.shape[1])
+
+    @cached_property
+    def identity(self) -> str:
+        """What the vectors are made by: those of other weights cannot be compared with them."""
+        return f"{self.folder.name} {file_hash(self._weights.file(FILE))[:16]}"
+
+    def vectors(self, texts: Sequence[str]) -> _Floats:
+        """(texts, width): for each text one vector, the sum of w_i e_i over its different wordpieces, of length 1.
+
+        Far weaker than `scores`, but it can be kept and looked for; all 0 for a text without words.
+        """
+        tables = self._tables
+        summed = numpy.zeros((len(texts), self.width), numpy.float32)
+        for place, text in enumerate(texts):
+            different = numpy.unique(numpy.array(self._weights.tokenizer.ids(text)[:MOST_PASSAGE], numpy.int64))
+            summed[place] = tables.importance[different] @ tables.vectors[different].astype(numpy.float32)
+        lengths: _Floats = numpy.maximum(numpy.linalg.norm(summed, axis=1, keepdims=True), 1e-9)
+        return summed / lengths
 
     def _nearness(self, wanted: _Ints, pieces: _Ints) -> _Floats:
         """g cos(e, e) of each piece and each wanted one; pieces that stand in many places are compared once."""

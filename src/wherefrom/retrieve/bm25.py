@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -14,20 +13,18 @@ from typing import TYPE_CHECKING
 
 from wherefrom.config import IndexSettings
 from wherefrom.errors import DiskFull, LibraryDamaged, is_full
+from wherefrom.retrieve.analysis import Analysis
 from wherefrom.stages import KeyRanges
-from wherefrom.text import FUNCTION_WORDS, separated
+from wherefrom.text import separated
 
 if TYPE_CHECKING:
     import tantivy
 
 _ANALYZER = "wherefrom"
 _WRITER_BYTES = 64_000_000  # a batch of 20,000 passages needs about 40 MB of postings
-_MOST_TERMS = 1_024  # different words of one question; a pasted page has fewer
-_LONGEST_WORD = 100  # bytes; longer runs are data, not words
 _SPARE = 8  # hits fetched beyond k, to see whether equal scores cross the border
 _FEW_RANGES = 8  # of keys that a search is narrowed to by comparing; each more costs it 0.2 ms at 300,000 passages
 _MOST_SIFTED = 8_192  # hits that are fetched to be sifted in Python; more cost what naming every key does
-_NO_STOP_WORDS = ("none", "arabic", "greek", "romanian", "tamil", "turkish")  # tantivy has no list for these
 
 
 class BM25Index:
@@ -41,12 +38,11 @@ class BM25Index:
 
     def __init__(self, path: Path, settings: IndexSettings) -> None:
         self.path = path
-        self._settings = settings
         self._opened: tantivy.Index | None = None
         self._writer: tantivy.IndexWriter | None = None
         self._searcher: tantivy.Searcher | None = None
         self._links: tempfile.TemporaryDirectory[str] | None = None
-        self._analyzers: tuple[tantivy.TextAnalyzer, tantivy.TextAnalyzer] | None = None
+        self._analysis = Analysis(settings.language)
 
     def create(self) -> None:
         """Lay an empty index, unless there is one."""
@@ -96,8 +92,7 @@ class BM25Index:
 
     def term(self, word: str) -> str | None:
         """What a word is indexed as; None where that is not one term."""
-        terms = self._analysis()[1].analyze(word)
-        return terms[0] if len(terms) == 1 else None
+        return self._analysis.term(word)
 
     def frequency(self, term: str) -> int:
         """How many passages hold a term."""
@@ -136,7 +131,7 @@ class BM25Index:
     def _search_one(self, text: str, k: int, within: KeyRanges | None) -> list[tuple[int, float]]:
         import tantivy
 
-        terms = self._terms(text)
+        terms = self._analysis.of_question(text)
         searcher = self._searching()
         if not terms or not searcher.num_docs:
             return []
@@ -198,23 +193,6 @@ class BM25Index:
     def _keys_of(self, addresses: list[tantivy.DocAddress]) -> list[int]:
         return [int(key or 0) for key in self._searching().fast_field_values("key", addresses)]
 
-    def _terms(self, text: str) -> dict[str, int]:
-        """The different words of a question and how often each stands in it."""
-        content, everything = self._analysis()
-        text = separated(text)
-        terms = content.analyze(text) or everything.analyze(text)
-        return dict(list(Counter(terms).items())[:_MOST_TERMS])
-
-    def _analysis(self) -> tuple[tantivy.TextAnalyzer, tantivy.TextAnalyzer]:
-        """How a question is cut into words: without its function words, and with them."""
-        if self._analyzers is None:
-            language = self._settings.language
-            self._analyzers = (
-                _analyzer(language, drop_stop_words=language not in _NO_STOP_WORDS),
-                _analyzer(language, drop_stop_words=False),
-            )
-        return self._analyzers
-
     def _index(self) -> tantivy.Index:
         return self._opened or self._open(create=False)
 
@@ -231,7 +209,7 @@ class BM25Index:
         with self._reading():
             opened = tantivy.Index(builder.build(), str(self._readable()))
             opened.config_reader("manual")  # no thread that watches files: refresh() says when to look
-            opened.register_tokenizer(_ANALYZER, self._analysis()[1])
+            opened.register_tokenizer(_ANALYZER, self._analysis.everything)
             self._searcher = opened.searcher()
         self._opened = opened
         return opened
@@ -320,24 +298,3 @@ def _panics_unprinted() -> Iterator[None]:
 def _is_tantivys(error: BaseException) -> bool:
     """A panic in Rust is no Exception; its class cannot be imported, only named."""
     return isinstance(error, ValueError | OSError) or type(error).__name__ == "PanicException"
-
-
-def _analyzer(language: str, drop_stop_words: bool) -> tantivy.TextAnalyzer:
-    import tantivy
-
-    filters = tantivy.Filter
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-    builder = builder.filter(filters.remove_long(_LONGEST_WORD)).filter(filters.lowercase())
-    if drop_stop_words and language == "english":
-        builder = builder.filter(
-            filters.custom_stopword(sorted(FUNCTION_WORDS))
-        )  # tantivy's own lacks "what", "who" ...
-    elif drop_stop_words:
-        builder = builder.filter(filters.stopword(language))
-    if language in ("none", "english"):
-        builder = builder.filter(filters.ascii_fold())
-    if language != "none":
-        builder = builder.filter(filters.stemmer(language))
-    if language not in ("none", "english"):  # their stemmers need the accents
-        builder = builder.filter(filters.ascii_fold())
-    return builder.build()

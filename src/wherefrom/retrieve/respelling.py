@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from wherefrom.features.slips import one_slip_away, slips_between
 from wherefrom.stages import Store
@@ -29,6 +29,7 @@ _NEIGHBOURS = 2000  # words with the same two first letters that are compared fo
 _PLAIN = re.compile(r"(?<![\w/\\.@`$-])[A-Za-z]+(?![\w/\\@`]|\.\w)")  # no part of a path, an address or a name in code
 
 
+@runtime_checkable
 class KnownWords(Protocol):
     """The part of an index that knows words."""
 

@@ -38,7 +38,7 @@ from wherefrom.errors import (
     SettingsError,
     is_full,
 )
-from wherefrom.stages import Index
+from wherefrom.stages import Index, ServedIndex
 from wherefrom.store import schema
 from wherefrom.store.sqlite import Misfit, SQLiteStore, Staged
 from wherefrom.store.sums import FileSum, differing, file_sums, row_sum
@@ -57,7 +57,8 @@ _UNFINISHED = {
     *(f"{_DATABASE}{part}" for part in ("", "-journal", "-wal", "-shm")),
 }
 _REBUILD_BATCH = 20_000
-_ALWAYS = ("bm25",)  # indexes that every library has
+_ALWAYS = ("bm25",)  # indexes that every library has, unless it was made to be searched on a server
+_SERVED = ("qdrant",)  # indexes on a server: what is kept there is not kept here too
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +283,7 @@ class LibraryFolder:
     def _mend_indexes(self, faults: dict[str, str | None]) -> None:
         """Build anew what is at fault, or turns out to be once it is written to; that is then noted too."""
         for name, fault in faults.items():
-            if fault:
+            if fault and not self._caught_up(name):
                 self._rebuild(name)
         try:
             self._recover()
@@ -291,6 +292,16 @@ class LibraryFolder:
                 faults[name] = faults[name] or str(error)
                 self._rebuild(name)
             self._recover()
+
+    def _caught_up(self, name: str) -> bool:
+        """Whether nothing is wrong with an index any more once its server was given what it had lost."""
+        if not isinstance(self.indexes[name], ServedIndex):
+            return False
+        try:
+            self._catch_up(self.indexes[name])
+        except LibraryDamaged:
+            return False
+        return self._index_fault(name, self._interrupted()) is None
 
     def _mended(self, misfit: Misfit) -> bool:
         """Cut a document into passages again; a text that has changed by itself has to come from its file again."""
@@ -324,6 +335,8 @@ class LibraryFolder:
         """Build an index beside the old one, which serves until one transaction says that the new one is it."""
         passages, done = self.store.counts()[1], 0
         unfinished = self.path / "index" / f"{name}.new"
+        if unfinished.exists():
+            _erased(self._make_indexes[name](unfinished, self.settings.index))
         shutil.rmtree(unfinished, ignore_errors=True)
         index = self._make_indexes[name](unfinished, self.settings.index)
         index.create()
@@ -347,7 +360,7 @@ class LibraryFolder:
         unfinished.rename(fresh)
         self.store.seal({name: file_sums(fresh, {})}, {name: fresh.name}, self._interrupted())
         if name in self.indexes:
-            self.indexes.pop(name).close()
+            _erased(self.indexes.pop(name))
         if fresh != before:
             shutil.rmtree(before, ignore_errors=True)
         self._find_indexes()
@@ -357,7 +370,8 @@ class LibraryFolder:
 
     def _create(self) -> None:
         """Indexes first: tables that are laid then mean that the library is whole, with its settings."""
-        wanted = {*_ALWAYS, self.settings.retrieve.kind} & self._make_indexes.keys()
+        kind = self.settings.retrieve.kind
+        wanted = {kind, *(() if kind in _SERVED else _ALWAYS)} & self._make_indexes.keys()
         sealed = {}
         for name in sorted(wanted):
             folder = self.path / "index" / name
@@ -425,9 +439,11 @@ class LibraryFolder:
 
     def _find_indexes(self) -> None:
         """The indexes that the library has; another process may have built one since, or taken one away."""
+        made_with = (self.store.meta("settings") or {}).get("retrieve", {})
+        always = () if made_with.get("kind") in _SERVED else _ALWAYS
         for name, make in self._make_indexes.items():
             path = self._folder(name)
-            there = name in _ALWAYS or path.exists()
+            there = name in always or path.exists()
             if name in self.indexes and (not there or self._opened_at[name] != path):
                 self.indexes.pop(name).close()
             if there and name not in self.indexes:
@@ -457,11 +473,29 @@ class LibraryFolder:
                 index.put([], [])  # takes away files that belong to no commit
                 index.commit()
             self.store.seal(self._sums())
+        for index in self.indexes.values():
+            self._catch_up(index)
         self._drop_retired()
         kept = {self._folder(name).name for name in self._make_indexes}
         for folder in (self.path / "index").iterdir():
             if folder.name not in kept and folder.name.partition(".")[0] in self._make_indexes:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _catch_up(self, index: Index) -> None:
+        """Give a server that has lost passages what it lacks; where that does not help, `check` builds it anew."""
+        if not isinstance(index, ServedIndex) or not index.behind():
+            return
+        index.catch_up(self.store.live_keys() | set(self.store.retired()), self._texts_of)
+        if index.behind():
+            raise LibraryDamaged(
+                f"the server does not hold what the index in {self.path} counts; `wherefrom check` makes it anew"
+            )
+
+    def _texts_of(self, keys: set[int]) -> Iterator[tuple[int, str]]:
+        """The passages of these keys that are live, as they are indexed."""
+        for key, title, text in self.store.live_passages() if keys else ():
+            if key in keys:
+                yield key, self._with_title(title, text)
 
     def _sums(self) -> dict[str, dict[str, FileSum]]:
         """What the files of all indexes are now that they have committed."""
@@ -524,6 +558,14 @@ class LibraryFolder:
         fresh = self.path / "library.toml.new"
         fresh.write_text(self._toml_text(), encoding="utf-8")
         fresh.replace(self.path / "library.toml")
+
+
+def _erased(index: Index) -> None:
+    """Close an index whose folder goes, and have its server forget it, where that can be."""
+    if isinstance(index, ServedIndex):
+        with suppress(LibraryError):
+            index.erase()
+    index.close()
 
 
 def _declared_format(path: Path) -> int | None:

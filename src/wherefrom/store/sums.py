@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 _REWRITTEN = ".json"  # what an index writes anew with each commit; all its other files are written once
-_PASSED_OVER = ".lock"  # held by readers and writers, and empty
+# Held by readers and writers, and empty; and a database, which is changed in place and looks after itself.
+_PASSED_OVER = (".lock", ".sqlite", ".sqlite-journal")
 
 
 class FileSum(NamedTuple):
