@@ -1,7 +1,7 @@
 """Regular expressions that take more than their share of time: python -m attack.expressions [MODULE ...].
 
 Every expression of the package is run on texts made of its own parts again and again: what takes the square of a text's
-length, or worse, shows. An expression that is only ever given short texts says so where it stands: `# short: WHY`.
+length, or worse, shows. An expression of which that is known to do no harm says why where it stands: `# linear: WHY`.
 """
 
 from __future__ import annotations
@@ -37,16 +37,20 @@ _LEAST_PUMPED = 50  # a part that may come so often
 _PUMPS = 5  # texts of each such part
 _PLAIN = " \n\ta1A.-_!\u0301"
 _ENDS = ("", "\0", "\n\0")
-_WHERE_IT_STANDS = re.compile(r"#\s*short: \S+")
+_EXCUSE = re.compile(r"#\s*linear: \S+")
 
 
 @dataclass(frozen=True)
 class Expression:
-    """One expression of a module, and whether it is looked for all over a text or at its beginning alone."""
+    """One expression of a module, and what is called of it: `search` where it is looked for all over a text."""
 
     place: str
     pattern: re.Pattern[str] | re.Pattern[bytes]
-    searches: bool
+    called: frozenset[str]
+
+    @property
+    def searches(self) -> bool:
+        return "search" in self.called
 
 
 # ------------------------------------------------------------------------------- the expressions of a module
@@ -61,6 +65,7 @@ def expressions(name: str, path: Path) -> Iterator[Expression]:
     tree, lines = ast.parse(source), source.splitlines()
     names = vars(importlib.import_module(name))
     uses = _uses(tree)
+    excused = _excused(tree, lines)
     targets = {
         id(node.value): target.id
         for node in ast.walk(tree)
@@ -73,30 +78,45 @@ def expressions(name: str, path: Path) -> Iterator[Expression]:
             continue
         if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "re" and node.func.attr in _FUNCTIONS):
             continue
-        about = lines[node.lineno - 1 : node.end_lineno]
-        if any(_WHERE_IT_STANDS.search(line) for line in about):
+        if node.lineno in excused:
             continue
         pattern = _compiled(node, names)
         if pattern is None:
             continue
         how = node.func.attr
-        searches = uses.get(targets.get(id(node), ""), True) if how == "compile" else how not in _AT_THE_BEGINNING
-        yield Expression(f"{path.relative_to(ROOT)}:{node.lineno}", pattern, searches)
+        if how == "compile":
+            called = uses.get(targets.get(id(node), ""), frozenset(("search",)))
+        else:
+            called = frozenset((how if how in _AT_THE_BEGINNING else "search",))
+        yield Expression(f"{path.relative_to(ROOT)}:{node.lineno}", pattern, called)
 
 
-def _uses(tree: ast.AST) -> dict[str, bool]:
-    """For every name of an expression whether it is used in any other way than at the beginning of a text."""
-    searches: dict[str, bool] = {}
-    beginnings: set[int] = set()
+def _excused(tree: ast.Module, lines: Sequence[str]) -> set[int]:
+    """The lines of the statements that say of their expressions why they do no harm."""
+    excused: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-            # With a place to begin at, it is tried at one place after the other.
-            if node.func.attr in _AT_THE_BEGINNING and len(node.args) == 1:
-                beginnings.add(id(node.func.value))
+        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+            own = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            if any(_EXCUSE.search(lines[line - 1]) for line in own):
+                excused.update(own)
+    return excused
+
+
+def _uses(tree: ast.AST) -> dict[str, frozenset[str]]:
+    """For every name what is called of it; `search` where it is used in any way but at the beginning of a text."""
+    uses: dict[str, frozenset[str]] = {}
+    called: dict[int, str] = {}
+    for node in ast.walk(tree):
+        of = node.func if isinstance(node, ast.Call) else None
+        # With a place to begin at, it is tried at one place after the other.
+        if isinstance(of, ast.Attribute) and of.attr in _AT_THE_BEGINNING and len(node.args) == 1:  # type: ignore[attr-defined]
+            called[id(of.value)] = of.attr
+        elif isinstance(node, ast.Compare):  # whether there is one
+            called[id(node.left)] = "match"
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            searches[node.id] = searches.get(node.id, False) or id(node) not in beginnings
-    return searches
+            uses[node.id] = uses.get(node.id, frozenset()) | {called.get(id(node), "search")}
+    return uses
 
 
 def _compiled(call: ast.Call, names: dict[str, Any]) -> re.Pattern[str] | re.Pattern[bytes] | None:
@@ -132,7 +152,9 @@ def texts(pattern: re.Pattern[str] | re.Pattern[bytes], searches: bool) -> Itera
     """Texts of any length that are likely to take long; each is a function of the length."""
     said = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     # What is asked of the parser is that of the module `re`; bytes are looked at as the letters of their numbers.
-    tree = parser.parse(said, pattern.flags & ~re.LOCALE & ~re.ASCII if isinstance(pattern.pattern, bytes) else pattern.flags)
+    tree = parser.parse(
+        said, pattern.flags & ~re.LOCALE & ~re.ASCII if isinstance(pattern.pattern, bytes) else pattern.flags
+    )
     chance = random.Random(said)
     letters = list(dict.fromkeys([*_literals(tree), *_PLAIN]))[:40]
     seen: set[tuple[str, str, str]] = set()
@@ -278,9 +300,8 @@ def _seconds(expression: Expression, text: str, once: bool = False) -> float:
         if expression.searches:
             for _ in pattern.finditer(given):
                 pass
-        else:
-            pattern.match(given)
-            pattern.fullmatch(given)
+        for name in expression.called - {"search"}:
+            getattr(pattern, name)(given)
         shortest = min(shortest, time.process_time() - begun)
         if shortest < _QUICK:
             break
@@ -342,7 +363,7 @@ def main(modules: Sequence[str]) -> int:
     for expression, why in slow_ones(every):
         count += 1
         print(f"{expression.place}: takes more than its share of time on {why}")
-        print(f"    {str(expression.pattern.pattern)[:150]!r}, {'searched for' if expression.searches else 'at the beginning'}")
+        print(f"    {str(expression.pattern.pattern)[:150]!r}, by {' and '.join(sorted(expression.called))}")
     print(f"{len(every)} regular expressions, {count} of them slow", file=sys.stderr)
     return 1 if count else 0
 

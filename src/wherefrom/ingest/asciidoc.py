@@ -9,13 +9,15 @@ from wherefrom.ingest.outcome import Record
 from wherefrom.ingest.source import decoded, readable_name
 from wherefrom.ingest.tables import row_text
 
-_HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*?)(?:\s+=+)?\s*$")
+_HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)")
+_HEADING_END = re.compile(r"(?<!\s)\s+=+$")
 _UNDERLINE = re.compile(r"([=~^+-])\1{3,}\s*$")
 _ATTRIBUTE = re.compile(r":[\w!-]+:(?:\s|$)")
 _BLOCK_ATTRIBUTES = re.compile(r"\[[^\]\n]*\]\s*$")
 _MACRO = re.compile(r"(?:include|image|video|audio|toc|ifdef|ifndef|ifeval|endif)::[^\s\[]*\[([^\]\n]*)\]")
 _ITEM = re.compile(r"\s*(?:(\*{1,5}|-)|(\.{1,5}|\d{1,3}\.))\s+(?:\[[ x*]\]\s+)?(\S.*)")
-_TERM = re.compile(r"\s*(\S.*?):{2,4}(?:\s+(\S.*))?\s*$")
+_TERM_END = re.compile(r":{2,4}(?=\s|$)")
+_CELL = re.compile(r"(?:^|\s)(?:\d{0,4}[.+]?\d{0,4}[.<^>+]{0,8}[aehlmsd]?)\|")
 _FENCES = {"----": True, "....": True, "```": True, "++++": False, "////": False}  # whether what is inside is shown
 _EDGES = re.compile(r"(?:={4,}|\*{4,}|_{4,}|--)\s*$")
 _LABEL = re.compile(r"\.(?![. ])(\S.*)")
@@ -80,7 +82,7 @@ class _Reader:
     def _line(self, line: str, below: str) -> None:
         under = _UNDERLINE.match(below)
         if heading := _HEADING.match(line):
-            self._heading(heading[2], len(heading[1]))
+            self._heading(_HEADING_END.sub("", heading[2]), len(heading[1]))
         elif not self._paragraph and under and line and abs(len(below.rstrip()) - len(line)) <= 2 and line[0].isalnum():
             self._heading(line, "=-~^+".index(under[1]) + 1)
         elif not line or line == "+" or _UNDERLINE.match(line) or _EDGES.match(line) or line.startswith("//"):
@@ -96,9 +98,10 @@ class _Reader:
             self._numbers = self._numbers + 1 if item[2] else 0
             self._item = f"{self._numbers}. " if item[2] else "- "
             self._paragraph = [item[3]]
-        elif (term := _TERM.match(line)) and not self._paragraph and "://" not in line:
-            self._item = f"{_words(term[1])}\n"
-            self._paragraph = [term[2]] if term[2] else []
+        elif not self._paragraph and "://" not in line and (end := _TERM_END.search(line.lstrip(), 1)):
+            term, definition = line.lstrip()[: end.start()], line.lstrip()[end.end() :].lstrip()
+            self._item = f"{_words(term)}\n"
+            self._paragraph = [definition] if definition else []
         elif (label := _LABEL.match(line)) and not self._paragraph:
             self.blocks.add(_words(label[1]))
         else:
@@ -117,7 +120,7 @@ class _Reader:
             if self._rows and self._rows[-1]:
                 self._rows[-1][-1] = f"{self._rows[-1][-1]} {line.strip()}".strip()
             return
-        cells = re.split(r"(?:^|\s)(?:\d*[.+]?\d*[.<^>+]*[aehlmsd]?)\|", line)[1:]
+        cells = _CELL.split(line)[1:]
         self._rows.append([cell.strip() for cell in cells])
 
     def _table(self) -> None:

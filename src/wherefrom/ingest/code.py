@@ -18,26 +18,27 @@ from wherefrom.ingest.source import PACKED_SUFFIXES, decoded
 
 @dataclass(frozen=True, slots=True)
 class _Language:
-    """How a language begins its definitions and its comments."""
+    """How a language begins its definitions and its comments; they are given a line's first characters alone."""
 
     definition: re.Pattern[str]  # of a line; the groups are names
     comment: re.Pattern[str]  # of a line that is one, or a part of one
     owner: re.Pattern[str] | None = None  # of a line that begins something with definitions inside, such as a class
 
 
-_SLASHES = re.compile(r"\s*(?://|/\*|\*(?!\w)|\*/|@\w|#\[)")
-_HASHES = re.compile(r"\s*#(?!!)")
+_SLASHES = re.compile(r"\s*(?://|/\*|\*(?!\w)|\*/|@\w|#\[)")  # linear: a line cut off
+_HASHES = re.compile(r"\s*#(?!!)")  # linear: a line cut off
 _NAME = r"[A-Za-z_$][\w$]*"
 _NO_FUNCTIONS = (
     r"(?!(?:if|for|while|switch|return|else|catch|do|try|new|throw|case|delete|sizeof|await|super|function)\b)"
 )
 
-_PYTHON = _Language(
+_PYTHON = _Language(  # linear: a line cut off
     re.compile(rf"\s{{0,8}}(?:async\s+)?(?:def|class)\s+({_NAME})"),
     re.compile(r"\s*[#@]"),
     re.compile(rf"\s{{0,8}}class\s+({_NAME})"),
 )
-_SCRIPT = _Language(  # JavaScript and TypeScript
+# JavaScript and TypeScript
+_SCRIPT = _Language(  # linear: a line cut off
     re.compile(
         rf"(?:\s{{0,4}}(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
         rf"(?:function\*?|class|interface|enum|namespace|type(?=\s+{_NAME}\s*[=<]))\s+({_NAME})"
@@ -49,7 +50,8 @@ _SCRIPT = _Language(  # JavaScript and TypeScript
     _SLASHES,
     re.compile(rf"(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:class|interface)\s+({_NAME})"),
 )
-_BRACES = _Language(  # C, C++, Java, C#, Kotlin, Swift, PHP, Scala, Dart
+# C, C++, Java, C#, Kotlin, Swift, PHP, Scala, Dart
+_BRACES = _Language(  # linear: a line cut off
     re.compile(
         rf"(?:\s{{0,4}}(?:(?:public|private|protected|internal|static|final|abstract|sealed|partial|export|typedef|data|open"
         rf"|inline|override|virtual|unsafe|readonly|async|fileprivate)\s+)*"
@@ -66,10 +68,10 @@ _BRACES = _Language(  # C, C++, Java, C#, Kotlin, Swift, PHP, Scala, Dart
         rf"(?:class|struct|interface|trait|object|protocol|extension|record)\s+({_NAME})(?!\s*;)"
     ),
 )
-_GO = _Language(
+_GO = _Language(  # linear: a line cut off
     re.compile(rf"(?:func\s+(?:\(\s*\w*\s*\*?(\w+)[^)\n]{{0,80}}\)\s*)?({_NAME})\s*[\[(]|type\s+({_NAME})\s)"), _SLASHES
 )
-_RUST = _Language(
+_RUST = _Language(  # linear: a line cut off
     re.compile(
         rf"\s{{0,4}}(?:pub(?:\([^)\n]{{0,40}}\))?\s+)?(?:default\s+|const\s+|async\s+|unsafe\s+|extern\s+(?:\"\w+\"\s+)?)*"
         rf"(?:fn|struct|enum|trait|union|mod(?=\s+\w+\s*\{{)|type|macro_rules!)\s+({_NAME})"
@@ -78,14 +80,16 @@ _RUST = _Language(
     _SLASHES,
     re.compile(rf"(?:impl(?:<[^{{\n]{{0,80}}>)?\s+(?:[\w:<>', ]{{1,80}}\s+for\s+)?|(?:pub\s+)?trait\s+)({_NAME})"),
 )
-_SHELL = _Language(re.compile(r"(?:function\s+([\w:.-]+)|([\w:.-]+)\s*\(\)\s*(?:\{|$))"), _HASHES)
-_RUBY = _Language(
+_SHELL = _Language(  # linear: a line cut off
+    re.compile(r"(?:function\s+([\w:.-]+)|([\w:.-]+)\s*\(\)\s*(?:\{|$))"), _HASHES
+)
+_RUBY = _Language(  # linear: a line cut off
     re.compile(r"\s{0,8}(?:def\s+(?:self\.)?([\w?!=]+)|(?:class|module)\s+([\w:]+))"),
     _HASHES,
     re.compile(r"\s{0,8}(?:class|module)\s+([\w:]+)"),
 )
-_PERL = _Language(re.compile(r"(?:sub|package)\s+([\w:]+)"), _HASHES)
-_SQL = _Language(
+_PERL = _Language(re.compile(r"(?:sub|package)\s+([\w:]+)"), _HASHES)  # linear: a line cut off
+_SQL = _Language(  # linear: a line cut off
     re.compile(
         r"\s{0,2}CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+|UNIQUE\s+|MATERIALIZED\s+)*"
         r"(?:TABLE|VIEW|FUNCTION|PROCEDURE|TRIGGER|INDEX|TYPE|SCHEMA)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)",
@@ -93,16 +97,18 @@ _SQL = _Language(
     ),
     re.compile(r"\s*(?:--|/\*|\*)"),
 )
-_LUA = _Language(re.compile(r"(?:local\s+)?function\s+([\w.:]+)"), re.compile(r"\s*--"))
-_R = _Language(re.compile(r"([\w.]+)\s*(?:<-|=)\s*function\s*\("), _HASHES)
-_ELIXIR = _Language(re.compile(r"\s{0,4}(?:def|defp|defmacro|defmodule)\s+([\w.?!]+)"), _HASHES)
-_HASKELL = _Language(
+_LUA = _Language(re.compile(r"(?:local\s+)?function\s+([\w.:]+)"), re.compile(r"\s*--"))  # linear: a line cut off
+_R = _Language(re.compile(r"([\w.]+)\s*(?:<-|=)\s*function\s*\("), _HASHES)  # linear: a line cut off
+_ELIXIR = _Language(  # linear: a line cut off
+    re.compile(r"\s{0,4}(?:def|defp|defmacro|defmodule)\s+([\w.?!]+)"), _HASHES
+)
+_HASKELL = _Language(  # linear: a line cut off
     re.compile(r"(?:(?:data|class|newtype|type|instance)\s+(\w+)|(\w+)\s*::)"), re.compile(r"\s*(?:--|\{-)")
 )
-_LISP = _Language(
+_LISP = _Language(  # linear: a line cut off
     re.compile(r"\((?:defun|defmacro|defvar|defcustom|define|defn|defmethod)\s+\(?([^\s()]+)"), re.compile(r"\s*;")
 )
-_FORTRAN = _Language(
+_FORTRAN = _Language(  # linear: a line cut off
     re.compile(r"\s{0,8}(?:[\w()*]+\s+)*(?:subroutine|function|program|module)\s+(\w+)", re.IGNORECASE),
     re.compile(r"[cC*!]|\s*!"),
 )

@@ -53,7 +53,9 @@ def fragment_text(markup: str) -> str:
 
 # ------------------------------------------------------------------------------------------- encoding
 
-_DECLARED = re.compile(rb"""<(?:meta|\?xml)[^>]{0,500}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.I)
+_DECLARED = re.compile(
+    rb"""<(?:meta|\?xml)[^>]{0,500}?(?:charset|encoding)\s{0,20}=\s{0,20}["']?\s{0,20}([\w.:-]{1,40})""", re.I
+)
 # What browsers do: these labels mean the larger encoding that contains them.
 _MEANT = {
     "ascii": "cp1252",

@@ -15,9 +15,9 @@ from wherefrom.ingest.source import readable_name
 
 _NO_NOTEBOOK = "it is damaged, or not a notebook"
 _LONGEST_OUTPUT = 2_000  # characters; longer ones are tables and logs, and drown what the notebook says
-_MARKUP = re.compile(r"[#*_`\[\]<>|~&\\!+=-]|^\s*\d+[.)]|^ {4}", re.MULTILINE)
+_MARKUP = re.compile(r"[#*_`\[\]<>|~&\\!+=-]|^[ \t]*\d+[.)]|^ {4}", re.MULTILINE)
 _COLOURS = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
-_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 
 
 def read(data: bytes, name: str) -> Record:
@@ -33,7 +33,7 @@ def read(data: bytes, name: str) -> Record:
             title = title or " ".join(source.split())
         elif kind == "markdown":
             heading = _HEADING.search(source)
-            title = title or (_words(heading[1]) if heading else "")
+            title = title or (_words(heading[1].rstrip(" \t#")) if heading else "")
             blocks.add(_words(source))
         elif kind == "code" and source.strip():
             blocks.literal(source)

@@ -17,7 +17,9 @@ BUILT_IN = {
 _LONGEST_FORMAT = 255
 _LAST_DAY = 2_958_466  # of the year 9999: what is later is a number
 # The pieces of a format that stand for themselves, are blanks, or are conditions and colours.
-_LITERAL = re.compile(r'"([^"]*)"|\\(.)|_.|\*.|\[\$([^\]-]*)[^\]]*\]|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.IGNORECASE)
+_LITERAL = re.compile(  # linear: a format, cut off
+    r'"([^"]*)"|\\(.)|_.|\*.|\[\$([^\]-]*)[^\]]*\]|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.IGNORECASE
+)
 _DATE_TOKEN = re.compile(r"AM/PM|A/P|\[h+\]|\[m+\]|\[s+\]|y+|m+|d+|h+|s+(?:\.0+)?|.", re.IGNORECASE | re.DOTALL)
 _NUMBER = re.compile(r"[#0?][#0?,]*(?:\.[#0?]*)?,*(?:E[+-][#0?]+)?|\.[#0?]+", re.IGNORECASE)
 _MONTHS = "January February March April May June July August September October November December".split()
@@ -67,7 +69,7 @@ def _plain(format: str) -> tuple[tuple[tuple[tuple[str, bool], ...], ...], bool]
     bare = "".join(piece for piece, literal in sections[0] if not literal)
     dated = (
         bare.casefold() != "general"
-        and not re.search(r"[#?]|0(?!0*$)", bare)
+        and not re.search(r"[#?]|0(?!0*$)", bare)  # linear: a format, cut off
         and bool(re.search("[ymdhs]", bare, re.I))
     )
     return tuple(map(tuple, sections)), dated

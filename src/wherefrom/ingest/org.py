@@ -9,9 +9,8 @@ from wherefrom.ingest.outcome import Record
 from wherefrom.ingest.source import decoded, readable_name
 from wherefrom.ingest.tables import row_text
 
-_HEADING = re.compile(
-    r"(\*{1,12}) +(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED) +)?(?:\[#.\] +)?(.*?)(?:[ \t]+:[\w@#%:]+:)?\s*$"
-)
+_HEADING = re.compile(r"(\*{1,12}) +(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED) +)?(?:\[#.\] +)?(.*)")
+_TAGS = re.compile(r"(?:^|(?<=[ \t])):[\w@#%:]+:$")
 _KEYWORD = re.compile(r"\s*#\+(\w+)(?:\[[^\]]*\])?:\s*(.*)", re.IGNORECASE)
 _BEGIN = re.compile(r"\s*#\+begin_(\w+)", re.IGNORECASE)
 _DRAWER = re.compile(r"\s*:(?:PROPERTIES|LOGBOOK|CLOCK|RESULTS):\s*$", re.IGNORECASE)
@@ -70,7 +69,7 @@ class _Reader:
     def _line(self, line: str) -> None:
         if heading := _HEADING.match(line):
             self._end()
-            text = _words(heading[2])
+            text = _words(_TAGS.sub("", heading[2].rstrip()))
             self.first_heading = self.first_heading or text
             self.blocks.heading(text, len(heading[1]))
         elif keyword := _KEYWORD.match(line):

@@ -183,7 +183,7 @@ _ROMAN = re.compile(r"[ivxlc]{1,7}", re.I)
 _PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|p\.|seite|página|pagina)\s*)?(\d{1,4})(?:\s*(?:/|of|von|de|di)\s*\d{1,4})?\W*", re.I
 )
-_NUMBER_AT_AN_END = re.compile(r"^(\d{1,4})\s+\D|\D\s+(\d{1,4})$")
+_NUMBER_AT_AN_END = re.compile(r"^(\d{1,4}) \D|\D (\d{1,4})$")  # of a line with single blanks
 _NEIGHBOURS = 3  # pages; a running head of a chapter comes back within so many
 
 

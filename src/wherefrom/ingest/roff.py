@@ -18,7 +18,7 @@ class RoffLine:
 
 _CONTROL = re.compile(r"[.'][ \t]*(\\\"|[^\s\\\"']*)(.*)")
 _ARGUMENT = re.compile(r'"((?:[^"]|"")*+)"?|((?:\\ |[^ \t])++)')
-_CONDITION = re.compile(r"\s*(!?)\s*(?:([nteo])(?![a-z])|'[^']*'[^']*'|\"[^\"]*\"[^\"]*\"|\([^ ]*|\S+)\s*(.*)")
+_CONDITION = re.compile(r"\s*+(!?)\s*+(?:([nteo])(?![a-z])|'[^']*'[^']*'|\"[^\"]*\"[^\"]*\"|\([^ ]*|\S+)\s*(.*)")
 _SKIPPED = frozenset(("ig", "de", "am", "de1", "am1"))  # until a line of two dots
 _MOST_CONDITIONS = 20  # in one line
 _PAIRS = {"TS": "TE", "EQ": "EN", "PS": "PE"}

@@ -208,7 +208,7 @@ class _Reader:
             return
         opens_listing = lines[-1].rstrip().endswith("::")
         if opens_listing:
-            lines[-1] = re.sub(r"(?:\s+:|(:)):\s*$", r"\1", f" {lines[-1]}")
+            lines[-1] = re.sub(r"(?:(?<!\s)\s+:|(:)):\s*$", r"\1", f" {lines[-1]}")
         if lines[0].lstrip().startswith("| "):
             self._add("\n".join(line.strip().removeprefix("|").strip() for line in lines))
         else:
@@ -351,7 +351,7 @@ _INLINE = re.compile(
     | \\(?P<escaped>.)""",
     re.VERBOSE | re.DOTALL,
 )
-_TARGET = re.compile(r"\s*<([^<>]*)>$")
+_TARGET = re.compile(r"(?<!\s)\s*<([^<>]*)>$")
 
 
 def inline_text(text: str, substitutions: dict[str, str]) -> str:

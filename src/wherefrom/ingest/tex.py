@@ -57,7 +57,7 @@ _UNSEEN = ("tikzpicture", "thebibliography", "comment", "filecontents", "pspictu
 _TABLES = frozenset(("tabular", "tabularx", "longtable", "tabular*", "array", "tabulary"))
 _MATH = frozenset("equation equation* align align* eqnarray eqnarray* displaymath math gather gather* multline "
                   "multline*".split())  # fmt: skip
-_ENVIRONMENT = re.compile(r"\s*\{([^{}\n]{1,40})\}")
+_ENVIRONMENT = re.compile(r"\s*\{([^{}\n]{1,40})\}")  # linear: tried where a command ends, once
 _SIGNS = {
     "ldots": "…", "dots": "…", "textbackslash": "\\", "textasciitilde": "~", "LaTeX": "LaTeX", "TeX": "TeX", "S": "§",
     "P": "¶", "copyright": "©", "textregistered": "®", "texttrademark": "™", "pounds": "£", "euro": "€", "EUR": "€",
@@ -74,7 +74,7 @@ _SIGNS = {
 _ACCENTS = {"'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
             "c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "r": "\u030a", "k": "\u0328"}  # fmt: skip
 _QUOTES = (("``", "“"), ("''", "”"), ("---", "—"), ("--", "–"))
-_ARGUMENT = re.compile(r"\s*+\[[^\[\]]{0,2000}\]|\s*+<[^<>\n]{0,40}>")
+_ARGUMENT = re.compile(r"\s*+\[[^\[\]]{0,2000}\]|\s*+<[^<>\n]{0,40}>")  # linear: likewise
 _MOST_UNCLOSED = 50
 _MOST_SEARCHED = 20_000  # characters in which the end of an argument is looked for
 
@@ -159,7 +159,9 @@ class _Reader:
             self._line.append(" " if symbol in ",;: \n" else "")
 
     def _accent(self, name: str) -> None:
-        letter = re.compile(r"\s*(?:\{\\?([A-Za-z]?)\s*\}|\\?([A-Za-z]))").match(self._source, self._at)
+        letter = re.compile(r"\s*(?:\{\\?([A-Za-z]?)\s*\}|\\?([A-Za-z]))").match(
+            self._source, self._at
+        )  # linear: once a command
         if letter:
             self._at = letter.end()
             self._line.append((letter[1] or letter[2] or "") + _ACCENTS[name])
@@ -204,7 +206,7 @@ class _Reader:
 
     def _into(self, use: Callable[[str], None]) -> None:
         """Have what the group to come holds taken out of the line and used."""
-        opening = re.compile(r"\s*\{").match(self._source, self._at)
+        opening = re.compile(r"\s*\{").match(self._source, self._at)  # linear: once a command
         if opening:
             self._at = opening.end()
             self._groups.append((len(self._line), self._lines_before, use))
@@ -223,7 +225,7 @@ class _Reader:
             self._at = match.end()
 
     def _skip_argument(self) -> None:
-        opening = re.compile(r"\s*(\{|\\[A-Za-z@]+)").match(self._source, self._at)
+        opening = re.compile(r"\s*(\{|\\[A-Za-z@]+)").match(self._source, self._at)  # linear: once a command
         if opening:
             self._at = opening.end()
             if opening[1] == "{" and self._unclosed < _MOST_UNCLOSED:
@@ -312,7 +314,7 @@ class _Reader:
     # Blocks.
 
     def _next_item(self) -> None:
-        label = re.compile(r"\s*\[([^\[\]]{0,300})\]").match(self._source, self._at)
+        label = re.compile(r"\s*\[([^\[\]]{0,300})\]").match(self._source, self._at)  # linear: once a command
         if label:
             self._at = label.end()
             self._item = f"{_plain(label[1])}\n"
