@@ -26,6 +26,7 @@ from typing import Any
 from bench.measure import ROOT
 
 from attack.fuzz import cpu
+from wherefrom.errors import WherefromError
 
 SOURCE = ROOT / "src"
 _SHORT = 1_500  # characters of a text; four times as many are given where that takes longer than it should
@@ -63,7 +64,9 @@ def expressions(name: str, path: Path) -> Iterator[Expression]:
     """Those of the calls of `re` whose pattern can be told from the module alone."""
     source = path.read_text(encoding="utf-8")
     tree, lines = ast.parse(source), source.splitlines()
-    names = vars(importlib.import_module(name))
+    names: dict[str, Any] = {"re": re}
+    with suppress(ImportError, WherefromError):  # it needs what is not installed: what it imports is not known then
+        names = vars(importlib.import_module(name))
     uses = _uses(tree)
     excused = _excused(tree, lines)
     targets = {

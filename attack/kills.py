@@ -38,6 +38,7 @@ assert tantivy
 
 DOCUMENTS = 24
 KILLS_A_LIFE = 25
+_LOOK_SECONDS = 0.2  # between two looks at the jobs; to look more often takes the processor from who works on them
 _PLAIN = ("rank.kind=none", "read.kind=sentence", "judge.kind=lexical", "write.kind=verbatim", "rerank.kind=none")
 _EXACT = "index.buckets=4294967296"  # tfidf: no other word shares the hash of a mark
 
@@ -394,7 +395,8 @@ def _worked_on(life: Life, kill_after: float | None = None) -> None:
     try:
         begun = time.monotonic()
         while any(not job.finished for job in Jobs(folder).recent(100)):
-            time.sleep(0.02)
+            left = _LOOK_SECONDS if kill_after is None else kill_after - (time.monotonic() - begun)
+            time.sleep(min(max(left, 0.0), _LOOK_SECONDS))
             if kill_after is not None and time.monotonic() - begun > kill_after:
                 for child in psutil.Process().children():
                     child.kill()
