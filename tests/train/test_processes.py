@@ -19,6 +19,7 @@ pytest.importorskip("torch", reason="training needs torch, which a plain install
 import torch
 from safetensors.torch import load_file
 
+from effort import ALL
 from train.tiny import PRELOAD, Tiny, TinyBatch, TinyNetwork, train, train_as
 from wherefrom.errors import SettingsError
 from wherefrom.train.log import read_log
@@ -129,6 +130,76 @@ def test_torchrun_starts_it(tmp_path: Path) -> None:
     assert_alike(tmp_path / "one", tmp_path / "two")
     last = [line for line in done.stdout.splitlines() if "finished" in line]
     assert len(last) == 1
+
+
+@pytest.mark.skipif(not ALL, reason="two launchers take a minute: WHEREFROM_TEST_ALL=1")
+def test_two_machines_train_as_one_process_does(tmp_path: Path) -> None:
+    """Two launchers as on two machines, each with its own address; they meet at the first one's."""
+    train(TASK, SETTINGS, tmp_path / "one")
+    nodes = _two_nodes(tmp_path / "two", _script(tmp_path))
+    for node in nodes:
+        out, errors = node.communicate(timeout=250)
+        assert node.returncode == 0, f"{out}\n{errors}"
+    assert_alike(tmp_path / "one", tmp_path / "two")
+
+
+@pytest.mark.skipif(not ALL, reason="four launchers take two minutes: WHEREFROM_TEST_ALL=1")
+def test_a_machine_that_dies_ends_the_training_which_then_goes_on_to_the_same_end(tmp_path: Path) -> None:
+    train(TASK, SETTINGS, tmp_path / "one")
+    first, second = _two_nodes(tmp_path / "two", _script(tmp_path, dies_at=3))
+    codes = []
+    for node in (first, second):
+        node.communicate(timeout=250)
+        codes.append(node.returncode)
+    assert all(codes)  # the one that is left does not wait for ever
+    assert not (tmp_path / "two" / "model.safetensors").exists()
+    for node in _two_nodes(tmp_path / "two", _script(tmp_path)):
+        out, errors = node.communicate(timeout=250)
+        assert node.returncode == 0, f"{out}\n{errors}"
+    assert_alike(tmp_path / "one", tmp_path / "two")
+
+
+def _script(folder: Path, dies_at: int | None = None) -> Path:
+    """A program that trains; with `dies_at`, the second machine's process kills itself at that update."""
+    script = folder / f"script-{dies_at}.py"
+    script.write_text(
+        "import os, signal, sys\nfrom pathlib import Path\n"
+        "from train.test_processes import SETTINGS, TASK\nfrom train.tiny import train\n"
+        "from wherefrom.train import loop\n"
+        f"dies_at = {dies_at!r}\n"
+        "update, made = loop._Training._update, []\n"
+        "def counted(training):\n"
+        "    made.append(1)\n"
+        "    if len(made) == dies_at and os.environ['RANK'] == '1':\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return update(training)\n"
+        "loop._Training._update = counted\n"
+        "for report in train(TASK, SETTINGS, Path(sys.argv[1])):\n    print('report', report)\n"
+    )
+    return script
+
+
+def _two_nodes(folder: Path, script: Path) -> list[subprocess.Popen[str]]:
+    folder.mkdir(exist_ok=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "GLOO_SOCKET_IFNAME": "lo",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    nodes = []
+    for rank, address in enumerate(("127.0.0.1", "127.0.0.2")):
+        launcher = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1"]
+        meeting = ["--node-rank", str(rank), "--local-addr", address, "--master-addr", "127.0.0.1"]
+        command = [*launcher, *meeting, "--master-port", str(port), str(script), str(folder)]
+        nodes.append(
+            subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=folder.parent
+            )
+        )
+    return nodes
 
 
 def test_a_step_must_have_something_for_everyone(tmp_path: Path) -> None:

@@ -104,6 +104,16 @@ class BM25Index:
         with self._reading():
             return list(self._searching().terms_with_prefix("text", start, limit=most))
 
+    def searcher(self) -> tantivy.Searcher:
+        """What has been committed, as tantivy has it; for those who count and explain (`shards`)."""
+        with self._reading():
+            return self._searching()
+
+    def schema(self) -> tantivy.Schema:
+        """The fields, as tantivy has them."""
+        with self._reading():
+            return self._index().schema
+
     def refresh(self) -> None:
         if self._opened is None:
             return
