@@ -15,7 +15,7 @@ from wherefrom.config import IngestSettings, SplitSettings
 from wherefrom.errors import IngestError
 from wherefrom.ingest.formats import IngestFailure, Record, read
 from wherefrom.ingest.split import split
-from wherefrom.store.sqlite import passage_id
+from wherefrom.store.rows import passage_id
 
 WIKIPEDIA = "wikipedia/*.txt.xz"
 SQUAD = "squad/valid-v1.1.json.xz"

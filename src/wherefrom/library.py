@@ -25,7 +25,7 @@ from wherefrom.ingest.split import split
 from wherefrom.retrieve.bm25 import BM25Index
 from wherefrom.stages import Index
 from wherefrom.store.library import LibraryFolder, MakeIndex, Problem
-from wherefrom.store.sqlite import DocumentFacts
+from wherefrom.store.rows import DocumentFacts
 from wherefrom.types import Document, Filter, Meaning, Passage, Question, Reasons, Style, Trace, Turn
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from contracts.store import StoreContract
 from wherefrom.errors import DiskFull, LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
 from wherefrom.store import schema
-from wherefrom.store.sqlite import Misfit, SQLiteStore, _byte_offsets
+from wherefrom.store.rows import Misfit, byte_offsets
+from wherefrom.store.sqlite import SQLiteStore
 from wherefrom.types import Document, Place
 
 
@@ -144,11 +145,11 @@ def test_many_threads_read_while_one_writes(store: SQLiteStore) -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.lists(st.integers(0, 50), max_size=8))
-def test_byte_offsets_cut_the_same_text_as_character_offsets(text: str, borders: list[int]) -> None:
+def testbyte_offsets_cut_the_same_text_as_character_offsets(text: str, borders: list[int]) -> None:
     spans = [
         (min(a, b, len(text)), min(max(a, b), len(text))) for a, b in zip(borders[::2], borders[1::2], strict=False)
     ]
-    offsets = _byte_offsets(text, spans)
+    offsets = byte_offsets(text, spans)
     for start, end in spans:
         assert text.encode()[offsets[start] : offsets[end]].decode() == text[start:end]
 

@@ -12,7 +12,7 @@ from wherefrom.cli.output import for_people, print_json, say, table
 from wherefrom.types import Filter
 
 if TYPE_CHECKING:
-    from wherefrom.store.sqlite import DocumentFacts
+    from wherefrom.store.rows import DocumentFacts
 
 
 @click.command("list")

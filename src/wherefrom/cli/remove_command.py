@@ -17,7 +17,7 @@ from wherefrom.types import Filter
 
 if TYPE_CHECKING:
     from wherefrom.library import Library
-    from wherefrom.store.sqlite import DocumentFacts
+    from wherefrom.store.rows import DocumentFacts
 
 _SHOWN = 20  # documents of a preview; --json names them all
 _PATTERN = re.compile(r"[*?]")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from wherefrom.errors import PruneRefused
 from wherefrom.ingest.walk import SENT
-from wherefrom.store.sqlite import DocumentFacts, SQLiteStore
+from wherefrom.store.documents import DocumentStore
+from wherefrom.store.rows import DocumentFacts
 
 _MOST = 0.5  # of what is known of a path; a disk that is not mounted loses all, a person who tidies up rarely half
 
@@ -15,7 +16,7 @@ _MOST = 0.5  # of what is known of a path; a disk that is not mounted loses all,
 class Pruning:
     """What the library knows of the paths that are ingested, and what of it has gone."""
 
-    def __init__(self, store: SQLiteStore, paths: Sequence[Path], force: bool) -> None:
+    def __init__(self, store: DocumentStore, paths: Sequence[Path], force: bool) -> None:
         self._force = force
         self._known = {path: _below(store, path.absolute()) for path in paths}
 
@@ -48,7 +49,7 @@ class Pruning:
             )
 
 
-def _below(store: SQLiteStore, root: Path) -> list[DocumentFacts]:
+def _below(store: DocumentStore, root: Path) -> list[DocumentFacts]:
     sources: dict[str, bool] = {}  # a file may hold a million documents
     documents = []
     for document in store.documents():

@@ -17,7 +17,7 @@ from wherefrom.ingest.prune import Pruning
 from wherefrom.ingest.source import ordinary
 from wherefrom.ingest.walk import InputFile, shown_path, walk
 from wherefrom.store.library import LibraryFolder
-from wherefrom.store.sqlite import content_hash
+from wherefrom.store.rows import content_hash
 from wherefrom.store.within import tag_name
 from wherefrom.types import Document
 

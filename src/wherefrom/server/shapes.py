@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from wherefrom.server.jobs import Kind, State
 from wherefrom.store.feedback import Verdict
-from wherefrom.store.sqlite import DocumentFacts
+from wherefrom.store.rows import DocumentFacts
 from wherefrom.types import Filter, Style, Turn
 
 MOST_TURNS = 20  # of a conversation that are sent with a question; the last few are looked at

@@ -10,7 +10,7 @@ from wherefrom.types import Passage, Style
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wherefrom.store.sqlite import SQLiteStore
+    from wherefrom.store.documents import DocumentStore
 
 Verdict = Literal["right", "wrong"]
 
@@ -31,14 +31,14 @@ class Feedback:
     number: int = 0
 
 
-def add(store: SQLiteStore, feedback: Feedback) -> int:
+def add(store: DocumentStore, feedback: Feedback) -> int:
     """Keep it in the library; its number."""
     import msgspec
 
     return store.add_feedback(feedback.given, msgspec.json.encode(feedback).decode())
 
 
-def stored(store: SQLiteStore) -> Iterator[Feedback]:
+def stored(store: DocumentStore) -> Iterator[Feedback]:
     """All of it, oldest first."""
     import msgspec
 

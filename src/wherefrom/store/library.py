@@ -40,7 +40,9 @@ from wherefrom.errors import (
 )
 from wherefrom.stages import Index, ServedIndex
 from wherefrom.store import schema
-from wherefrom.store.sqlite import Misfit, SQLiteStore, Staged
+from wherefrom.store.documents import DocumentStore
+from wherefrom.store.rows import Misfit
+from wherefrom.store.sqlite import SQLiteStore, Staged
 from wherefrom.store.sums import FileSum, differing, file_sums, row_sum
 from wherefrom.text import Span
 from wherefrom.types import Document
@@ -76,7 +78,9 @@ class LibraryFolder:
         self.path = path
         self.settings = settings
         self._make_indexes = indexes
-        self.store = SQLiteStore(path / _DATABASE, lambda text: split(text, self.settings.split))
+        # The database in the folder: the documents, and what the files of the indexes are to be.
+        self.local = SQLiteStore(path / _DATABASE, lambda text: split(text, self.settings.split))
+        self.store: DocumentStore = self.local
         self.indexes: dict[str, Index] = {}
         self._opened_at: dict[str, Path] = {}
         self._lock = FileLock(path / "writer.lock")
@@ -116,7 +120,7 @@ class LibraryFolder:
     def writing(self) -> Iterator[None]:
         """Be the one writer; clears away what a killed writer left behind."""
         with self._in_words(), self._locked(), self._closed_indexes():
-            self.store.settle()
+            self.local.settle()
             self._find_indexes()
             self._refuse_damage()
             self._recover()
@@ -142,7 +146,7 @@ class LibraryFolder:
             yield
 
     def _end_writing(self) -> None:
-        self.store.recover()  # an interrupted batch was staged and will not be published
+        self.local.recover()  # an interrupted batch was staged and will not be published
         self._drop_retired()
         self._write_toml()
 
@@ -175,18 +179,18 @@ class LibraryFolder:
 
         `files` are files that are wholly in the library with these documents, and their hashes.
         """
-        staged = self.store.stage(documents)
-        retired = self.store.retired()
+        staged = self.local.stage(documents)
+        retired = self.local.retired()
         for index in self.indexes.values():
             index.remove(retired)
             index.put(staged.keys, self._indexed(staged))
             index.commit()
-        self.store.publish(staged, forgotten=retired, files=files, sealed=self._sums())
+        self.local.publish(staged, forgotten=retired, files=files, sealed=self._sums())
         self._write_toml()  # before it is acknowledged: it knows how many changes there were
 
     def remove(self, ids: Sequence[str]) -> list[str]:
         """Take documents out everywhere; the ids of those that were there."""
-        removed = self.store.remove(ids)
+        removed = self.local.remove(ids)
         self._write_toml()
         self._drop_retired()
         return removed
@@ -209,10 +213,10 @@ class LibraryFolder:
     def build_all(self, names: Iterable[str], report: Callable[[int, int], None] = lambda *_: None) -> None:
         """Build these indexes of a library whose documents were put there without any."""
         with self.mending():
-            self.store.recover()
+            self.local.recover()
             for name in names:
                 self._rebuild(name, report)
-            self.store.forget(self.store.retired(), self._sums())
+            self.local.forget(self.local.retired(), self._sums())
             self._write_toml()
 
     # Reading.
@@ -246,13 +250,13 @@ class LibraryFolder:
 
         To repair, be `mending`. Nothing is written before the database is known to be sound.
         """
-        lost = self.store.damaged_log()
+        lost = self.local.damaged_log()
         damages = list(self.store.problems())
         if damages:
             yield from (Problem(damage, repaired=False) for damage in damages)
             yield Problem(f"`wherefrom rescue {self.path} NEW` saves what is whole into a new library", repaired=False)
             return
-        if not lost and _noted_changes(_text_or_none(self.path / "library.toml")) > self.store.changes():
+        if not lost and _noted_changes(_text_or_none(self.path / "library.toml")) > self.local.changes():
             lost = "the database is older than library.toml"
         misfits = list(self.store.misfits())
         interrupted = self._interrupted()
@@ -261,7 +265,7 @@ class LibraryFolder:
             self._mend_indexes(faults)
         mended = [repair and self._mended(misfit) for misfit in misfits]
         if any(mended):
-            self.store.recount()
+            self.local.recount()
         for misfit, repaired in zip(misfits, mended, strict=True):
             yield Problem(_in_words(misfit), repaired)
         for name in [*self.indexes] if repair and misfits else []:
@@ -314,7 +318,7 @@ class LibraryFolder:
 
     def _index_fault(self, name: str, interrupted: bool) -> str | None:
         """What is wrong with an index, in words; a killed writer has left it ahead of what is known of it."""
-        known = self.store.sealed(name)
+        known = self.local.sealed(name)
         changed = differing(self._folder(name), known, deep=True, rewritten=not interrupted)
         if interrupted:  # and the files that it has taken away are not missed
             changed = [file for file in changed if (self._folder(name) / file).exists()]
@@ -326,7 +330,7 @@ class LibraryFolder:
         except LibraryDamaged as error:
             return str(error)
         missing = len(expected - indexed)
-        extra = 0 if interrupted else len(indexed - expected - set(self.store.retired()))
+        extra = 0 if interrupted else len(indexed - expected - set(self.local.retired()))
         if missing or extra:
             return f"{missing} passages are missing from it and {extra} are too many"
         return None
@@ -358,7 +362,7 @@ class LibraryFolder:
         if fresh != before:
             shutil.rmtree(fresh, ignore_errors=True)
         unfinished.rename(fresh)
-        self.store.seal({name: file_sums(fresh, {})}, {name: fresh.name}, self._interrupted())
+        self.local.seal({name: file_sums(fresh, {})}, {name: fresh.name}, self._interrupted())
         if name in self.indexes:
             _erased(self.indexes.pop(name))
         if fresh != before:
@@ -379,12 +383,12 @@ class LibraryFolder:
             index.create()
             index.close()
             sealed[name] = file_sums(folder, {})
-        self.store.create({"settings": to_mapping(self.settings)}, sealed)
+        self.local.create({"settings": to_mapping(self.settings)}, sealed)
         self._find_indexes()
         self._write_toml()
 
     def _open_store(self) -> None:
-        if self.store.format() < (schema.FORMAT if self.writable else schema.READABLE):
+        if self.local.format() < (schema.FORMAT if self.writable else schema.READABLE):
             if not self.writable:
                 raise LibraryError(
                     f"the library at {self.path} is of an earlier format and has to be brought up to date, but you may "
@@ -392,7 +396,7 @@ class LibraryFolder:
                 )
             try:
                 with self._locked():
-                    self.store.upgrade()
+                    self.local.upgrade()
                     self._find_indexes()
                     with suppress(LibraryDamaged):  # a broken index is for `check` to find
                         self._recover()
@@ -418,7 +422,7 @@ class LibraryFolder:
         declared = _declared_format(self.path)
         if declared is not None and declared > schema.FORMAT:
             raise LibraryTooNew(schema.too_new(declared))
-        if _DATABASE in names and self.store.format() > 0 and not self._unsettled():
+        if _DATABASE in names and self.local.format() > 0 and not self._unsettled():
             return True
         if "library.toml" in names:
             raise LibraryDamaged(
@@ -435,7 +439,7 @@ class LibraryFolder:
 
     def _folder(self, name: str) -> Path:
         """Where an index is: as it was laid, or as it was last built anew."""
-        return self.path / "index" / str((self.store.meta("folders") or {}).get(name, name))
+        return self.path / "index" / str((self.local.meta("folders") or {}).get(name, name))
 
     def _find_indexes(self) -> None:
         """The indexes that the library has; another process may have built one since, or taken one away."""
@@ -451,13 +455,13 @@ class LibraryFolder:
 
     def _interrupted(self) -> bool:
         """Whether the indexes may be ahead of what is known of them: a writer was killed, or an upgrade."""
-        return self.store.indexing() or any(not self.store.sealed(name) for name in self.indexes)
+        return self.local.indexing() or any(not self.local.sealed(name) for name in self.indexes)
 
     def _refuse_damage(self) -> None:
         """An error where an index is not what was written: what is put into it now would hide that."""
         if not self._interrupted():
             for name in self.indexes:
-                changed = differing(self._folder(name), self.store.sealed(name), deep=False)
+                changed = differing(self._folder(name), self.local.sealed(name), deep=False)
                 if changed:
                     raise LibraryDamaged(
                         f"the index in {self._folder(name)} is not what was written ({changed[0]}); "
@@ -467,12 +471,12 @@ class LibraryFolder:
     def _recover(self) -> None:
         """Clear away what a killed writer left behind."""
         interrupted = self._interrupted()
-        self.store.recover()
+        self.local.recover()
         if interrupted:
             for index in self.indexes.values():
                 index.put([], [])  # takes away files that belong to no commit
                 index.commit()
-            self.store.seal(self._sums())
+            self.local.seal(self._sums())
         for index in self.indexes.values():
             self._catch_up(index)
         self._drop_retired()
@@ -485,7 +489,7 @@ class LibraryFolder:
         """Give a server that has lost passages what it lacks; where that does not help, `check` builds it anew."""
         if not isinstance(index, ServedIndex) or not index.behind():
             return
-        index.catch_up(self.store.live_keys() | set(self.store.retired()), self._texts_of)
+        index.catch_up(self.store.live_keys() | set(self.local.retired()), self._texts_of)
         if index.behind():
             raise LibraryDamaged(
                 f"the server does not hold what the index in {self.path} counts; `wherefrom check` makes it anew"
@@ -499,7 +503,7 @@ class LibraryFolder:
 
     def _sums(self) -> dict[str, dict[str, FileSum]]:
         """What the files of all indexes are now that they have committed."""
-        return {name: file_sums(self._folder(name), self.store.sealed(name)) for name in self.indexes}
+        return {name: file_sums(self._folder(name), self.local.sealed(name)) for name in self.indexes}
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -526,13 +530,13 @@ class LibraryFolder:
             self._lock.release()
 
     def _drop_retired(self) -> None:
-        retired = self.store.retired()
+        retired = self.local.retired()
         if retired:
-            self.store.begin_indexing()
+            self.local.begin_indexing()
             for index in self.indexes.values():
                 index.remove(retired)
                 index.commit()
-            self.store.forget(retired, self._sums())
+            self.local.forget(retired, self._sums())
 
     def _indexed(self, staged: Staged) -> list[str]:
         return [self._with_title(title, text) for title, text in zip(staged.titles, staged.texts, strict=True)]
@@ -548,7 +552,7 @@ class LibraryFolder:
                 "wherefrom": __version__,
                 "documents": documents,
                 "passages": passages,
-                "changes": _with_check(self.store.changes()),
+                "changes": _with_check(self.local.changes()),
                 "settings": self.store.meta("settings"),
             }
         )

@@ -20,7 +20,7 @@ from wherefrom.errors import DiskFull, LibraryBusy, LibraryDamaged, LibraryError
 from wherefrom.store import schema
 from wherefrom.store.library import LibraryFolder, MakeIndex, SplitText
 from wherefrom.store.pages import Pages, StoredRow, Unreadable
-from wherefrom.store.sqlite import content_hash
+from wherefrom.store.rows import content_hash, document_sum
 from wherefrom.store.sums import row_sum
 from wherefrom.types import Document, Place
 
@@ -293,7 +293,7 @@ class _Remains:
                 continue
             noted = (sums.rows | sums.strays).get(row.number)
             placed = places.get(row.number, [])
-            summed = schema.document_sum([row.number, id, *row.values[3:-1]], passages.get(row.number, []), placed)
+            summed = document_sum([row.number, id, *row.values[3:-1]], passages.get(row.number, []), placed)
             sure = noted.values[-1] == summed if noted else not self._summed and row.number in document_rows
             where = _places(placed, text.length) if sure or not noted else ()
             self._unplaced += len(where) < len(placed)

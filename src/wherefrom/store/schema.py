@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from wherefrom.errors import LibraryTooNew
+from wherefrom.store.rows import document_sum
 from wherefrom.store.sums import row_sum
 
 APPLICATION_ID = 0x77667230  # "wfr0": how a database says that it is ours
@@ -207,13 +208,6 @@ def document_sums(connection: sqlite3.Connection, where: str = "TRUE") -> Iterat
                 f"SELECT {', '.join(PLACE)} FROM place WHERE document = ? ORDER BY start", document[:1]
             ).fetchall()
         yield document[0], document_sum(document, passages, places)
-
-
-def document_sum(
-    document: Sequence[object], passages: Sequence[Sequence[object]], places: Sequence[Sequence[object]]
-) -> bytes:
-    """The checksum of a document's row with those of its passages and places; as it was before, where it has none."""
-    return row_sum([*document, passages, places] if places else [*document, passages])
 
 
 def tables_sum(connection: sqlite3.Connection) -> str:

@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
+from wherefrom.errors import LibraryDamaged, LibraryForeign, LibraryTooNew
 from wherefrom.stages import KeyRanges
 from wherefrom.store import schema
 from wherefrom.store import within as part_of
 from wherefrom.store.database import Database
 from wherefrom.store.pages import WriteAheadLog
 from wherefrom.store.reading import StoredText, stored_text
+from wherefrom.store.rows import (
+    DocumentFacts,
+    DocumentRows,
+    Misfit,
+    Split,
+    content_hash,
+    cut,
+    heading,
+    in_pieces,
+    passage_id,
+    place_rows,
+    split_passage_id,
+)
 from wherefrom.store.sums import FileSum, row_sum
-from wherefrom.text import Span, normalized, sections
+from wherefrom.text import normalized
 from wherefrom.types import Document, Filter, Passage, Place
-
-Split = Callable[[str], list[Span]]
 
 _NO_MARKS = re.compile(r"[!-/:-@\[-`{-~]")  # what normal forms leave out
 _MOST_FILTERS = 100  # whose keys are kept until something changes
-_MOST_DIGITS = 15  # of a passage's number: SQLite counts to 2^63, and no document has as many passages
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentFacts:
-    """A document without its text, as a listing shows it."""
-
-    id: str
-    title: str
-    source: str
-    passages: int
-    characters: int
-    tags: tuple[str, ...] = ()
-    gone: bool = False  # its file is no longer there; True only where that was looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +47,6 @@ class Staged:
     keys: tuple[int, ...]
     titles: tuple[str, ...]
     texts: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Misfit:
-    """A document that is not what was written; where its text is right, its passages can be cut again."""
-
-    id: str
-    source: str
-    what: str
-    text_right: bool
 
 
 class Counts(NamedTuple):
@@ -101,56 +86,39 @@ class SQLiteStore:
 
     def stage(self, documents: Sequence[Document]) -> Staged:
         """Write documents that stay invisible until they are published; indexes may change from now on."""
-        rows: list[tuple[Any, ...]] = []
-        passages: list[tuple[int, int, int, int, int, int, str]] = []
-        places: list[tuple[Any, ...]] = []
-        sums: list[tuple[int, bytes]] = []
-        titles: list[str] = []
-        texts: list[str] = []
         with self._database.writing() as connection:
             self._note(connection, "indexing", True)
-            key = first = self._next_key(connection)
+            first = self._next_key(connection)
             (last,) = connection.execute("SELECT ifnull(max(key), 0) FROM document").fetchone()
-            for number, document in enumerate(documents, start=last + 1):
-                spans = self._split(document.text)
-                bytes_at = _byte_offsets(document.text, spans)
-                before = len(passages)
-                rows.append(
-                    (
-                        number,
-                        document.id,
-                        0,
-                        key,
-                        len(spans),
-                        len(document.text),
-                        content_hash(document),
-                        document.source,
-                        document.title,
-                        _storable(document),
-                    )
-                )
-                named = sections(document.text, spans, document.title)
-                for (start, end), section in zip(spans, named, strict=True):
-                    passages.append((key, number, start, end, bytes_at[start], bytes_at[end], section))
-                    titles.append(_heading(document.title, section))
-                    texts.append(document.text[start:end])
-                    key += 1
-                placed = _places(document)
-                places += [(number, *place) for place in placed]
-                sums.append((number, _document_sum(rows[-1], passages[before:], placed)))
-            connection.executemany("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            connection.executemany("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?, ?)", passages)
-            connection.executemany("INSERT INTO place VALUES (?, ?, ?, ?)", places)
-            connection.executemany("INSERT INTO checksum VALUES (?, ?)", sums)
-            dated = [(row[0], document.date) for row, document in zip(rows, documents, strict=True) if document.date]
-            self._insert(connection, "dated", dated)
-            self._insert(connection, "meta", [("next_key", key)])
+            made = cut(documents, self._split, first, last + 1)
+            self.insert_rows(connection, made.documents, live=False)
+            self._insert(connection, "meta", [("next_key", first + len(made.texts))])
         return Staged(
-            documents=tuple(row[0] for row in rows),
-            keys=tuple(range(first, key)),
-            titles=tuple(titles),
-            texts=tuple(texts),
+            documents=tuple(rows.facts.key for rows in made.documents),
+            keys=tuple(range(first, first + len(made.texts))),
+            titles=tuple(made.titles),
+            texts=tuple(made.texts),
         )
+
+    def insert_rows(self, connection: sqlite3.Connection, documents: Sequence[DocumentRows], live: bool) -> None:
+        """Write documents with all that belongs to them, under the keys that they have."""
+        connection.executemany(
+            "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (facts.key, facts.id, int(live), *facts.values()[2:], rows.text)
+                for rows in documents
+                if (facts := rows.facts)
+            ),
+        )
+        connection.executemany(
+            "INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?, ?)", (row for rows in documents for row in rows.passages)
+        )
+        connection.executemany(
+            "INSERT INTO place VALUES (?, ?, ?, ?)",
+            ((rows.facts.key, *row) for rows in documents for row in rows.places),
+        )
+        connection.executemany("INSERT INTO checksum VALUES (?, ?)", ((rows.facts.key, rows.sum) for rows in documents))
+        self._insert(connection, "dated", [(rows.facts.key, rows.date) for rows in documents if rows.date])
 
     def publish(
         self,
@@ -308,7 +276,7 @@ class SQLiteStore:
             row = connection.execute("SELECT key, text FROM document WHERE live AND id = ?", (id,)).fetchone()
             if row is None:
                 return
-            rows = _places(Document(id, row[1], places=places))
+            rows = place_rows(Document(id, row[1], places=places))
             connection.execute("DELETE FROM place WHERE document = ?", row[:1])
             connection.executemany("INSERT INTO place VALUES (?, ?, ?, ?)", [(row[0], *each) for each in rows])
             for number, sum in schema.document_sums(connection, f"key = {row[0]:d}"):
@@ -356,7 +324,7 @@ class SQLiteStore:
     def _passages_at(self, connection: sqlite3.Connection, keys: Sequence[int]) -> dict[int, Passage]:
         passages: dict[int, Passage] = {}
         placed = (schema.version(connection) or 0) >= schema.PLACES_SINCE
-        for piece in _in_pieces(keys, 500):
+        for piece in in_pieces(keys, 500):
             rows = connection.execute(
                 "SELECT passage.key, start, end, byte_start, byte_end, document.key, id, title, first, section "
                 "FROM passage JOIN document ON document.key = passage.document "
@@ -458,7 +426,7 @@ class SQLiteStore:
         """When the versions of these documents are from; those of which it is not known are left out."""
         dates: dict[str, str] = {}
         with self._database.reading() as connection:
-            for piece in _in_pieces(ids, 500):
+            for piece in in_pieces(ids, 500):
                 dates |= connection.execute(
                     "SELECT id, date FROM document JOIN dated ON document = key "
                     f"WHERE live AND id IN ({', '.join('?' * len(piece))})",
@@ -535,7 +503,7 @@ class SQLiteStore:
                     (first, first + count),
                 )
                 for key, start, end, section in spans:
-                    yield key, _heading(title, section), text[start:end]
+                    yield key, heading(title, section), text[start:end]
 
     def live_keys(self) -> set[int]:
         """The keys of all passages that an index has to hold."""
@@ -737,78 +705,3 @@ class SQLiteStore:
 
     def close(self) -> None:
         self._database.close()
-
-
-def _document_sum(
-    row: tuple[Any, ...], passages: Sequence[tuple[Any, ...]], places: Sequence[tuple[Any, ...]]
-) -> bytes:
-    """The checksum of a document's row, without `live`, and of what belongs to it; see `schema.document_sums`."""
-    number, id, _live, *facts, _text = row
-    return schema.document_sum([number, id, *facts], passages, places)
-
-
-def _places(document: Document) -> list[tuple[Any, ...]]:
-    """The rows of a document's places; they are refused where they cannot be those of its text."""
-    rows = [(place.start, place.label, place.number) for place in document.places]
-    starts = [start for start, _, _ in rows]
-    if any(after <= before for before, after in pairwise([-1, *starts, max(len(document.text), 1)])):
-        raise LibraryError(f"the places of document '{document.id}' must rise, and begin inside of its text")
-    return rows
-
-
-def content_hash(document: Document) -> bytes:
-    """What tells whether a document has changed: its title and its text."""
-    title = document.title.encode("utf-8", "surrogatepass")
-    text = document.text.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(b"%d:" % len(title) + title + text, digest_size=16).digest()
-
-
-def passage_id(document_id: str, ordinal: int) -> str:
-    """`guide.md#3` is the fourth passage of `guide.md`."""
-    return f"{document_id}#{ordinal}"
-
-
-def split_passage_id(id: str) -> tuple[str, int]:
-    """The document and the place of a passage; the place is -1 where the id is not a passage's."""
-    document, _, ordinal = id.rpartition("#")
-    is_number = ordinal.isascii() and ordinal.isdigit() and len(ordinal) <= _MOST_DIGITS
-    return (document, int(ordinal)) if is_number else (id, -1)
-
-
-def _storable(document: Document) -> str:
-    try:
-        document.text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise LibraryError(
-            f"the text of document '{document.id}' is not valid Unicode at character {error.start}; "
-            "pass it through wherefrom.text.clean first"
-        ) from error
-    return document.text
-
-
-def _byte_offsets(text: str, spans: Sequence[Span]) -> Mapping[int, int]:
-    """Where the borders of the spans lie in the UTF-8 bytes of the text."""
-    borders = sorted({border for span in spans for border in span})
-    if text.isascii():
-        return {border: border for border in borders}
-    offsets: dict[int, int] = {}
-    at = before = 0
-    for border in borders:
-        at += len(text[before:border].encode("utf-8", "surrogatepass"))
-        offsets[border] = at
-        before = border
-    return offsets
-
-
-_Item = TypeVar("_Item")
-
-
-def _in_pieces(items: Sequence[_Item], size: int) -> Iterator[list[_Item]]:
-    iterator = iter(items)
-    while piece := list(islice(iterator, size)):
-        yield piece
-
-
-def _heading(title: str, section: str) -> str:
-    """Title and section: what a passage is found by beside its own words."""
-    return f"{title}: {section}" if title and section else title or section

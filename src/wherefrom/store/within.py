@@ -32,7 +32,10 @@ _NONE_LIKE_THAT = "`wherefrom list` shows what there is"
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The part of a WHERE that a filter stands for, over the tables `document` and `dated`."""
+    """The part of a WHERE that a filter stands for, over the tables `document`, `dated` and `tag`.
+
+    It says the same in SQLite and in PostgreSQL, where each ? is written as %s.
+    """
 
     sql: str
     values: tuple[str, ...]
@@ -112,8 +115,8 @@ def _in_folder(folder: str) -> Conditions:
     plain = folder.replace("\\", "/").removeprefix("./").rstrip("/") or "/"
     inside = plain.rstrip("/") + "/"
     columns = ("document.id", "replace(document.source, '\\', '/')")
-    sql = " OR ".join(f"{column} = ? OR substr({column}, 1, length(?)) = ?" for column in columns)
-    return Conditions(f"({sql})", (plain, inside, inside) * len(columns))
+    sql = " OR ".join(f"{column} = ? OR substr({column}, 1, {len(inside)}) = ?" for column in columns)
+    return Conditions(f"({sql})", (plain, inside) * len(columns))
 
 
 def _since(day: str) -> Conditions:
@@ -124,7 +127,7 @@ def _until(day: str) -> Conditions:
     """As exact as it is written: all of June is until 2025-06."""
     if not day:
         return Conditions("", ())
-    return Conditions("substr(dated.date, 1, length(?)) <= ?", (_checked(day), day))
+    return Conditions(f"substr(dated.date, 1, {len(day)}) <= ?", (_checked(day),))
 
 
 def _checked(day: str) -> str:
@@ -137,8 +140,9 @@ def _of_suffix(suffix: str) -> Conditions:
     """By the name of its file; of one that came without a file, by its id."""
     name = "lower(CASE document.source WHEN '' THEN document.id ELSE document.source END)"
     ends = [f".{suffix}{packed}" for packed in _PACKED]
-    sql = " OR ".join(f"substr({name}, -length(?)) = ?" for _ in ends)
-    return Conditions(f"({sql})", tuple(end for end in ends for _ in range(2)))
+    # Where the name is shorter, databases differ in what they cut off; it cannot be the longer end all the same.
+    sql = " OR ".join(f"substr({name}, length({name}) - {len(end) - 1}) = ?" for end in ends)
+    return Conditions(f"({sql})", tuple(ends))
 
 
 def _tagged(tag: str) -> Conditions:
