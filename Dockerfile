@@ -1,10 +1,12 @@
 # A server of one library, for `docker build -t wherefrom .`; compose.yaml beside it tells how to run it.
 FROM python:3.12-slim AS build
+# Documents in PostgreSQL need "scale" too: docker compose build --build-arg extras=server,watch,scale
+ARG extras=server,watch
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
 RUN python -m venv /opt/wherefrom \
- && /opt/wherefrom/bin/pip install --no-cache-dir '.[server,watch]'
+ && /opt/wherefrom/bin/pip install --no-cache-dir ".[$extras]"
 
 FROM python:3.12-slim
 # Nobody in particular: what the server reads from strangers must not be read by root.

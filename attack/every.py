@@ -9,6 +9,7 @@ from attack.kills import KILLS
 from attack.load import LOAD
 from attack.pages import PAGES
 from attack.requests import ODD_REQUESTS
+from attack.shared import SHARED
 from attack.soak import SOAK
 
-CAMPAIGNS = (KILLS, FUZZ, DAMAGE, ODD_REQUESTS, GUARD, PAGES, LOAD, SOAK)
+CAMPAIGNS = (KILLS, SHARED, FUZZ, DAMAGE, ODD_REQUESTS, GUARD, PAGES, LOAD, SOAK)

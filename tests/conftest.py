@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attack.private_postgres import NoPostgres, PrivatePostgres, private_postgres
 from filelock import FileLock
 
 from wherefrom.runtime import weights
@@ -112,3 +114,22 @@ def tiny_writer_weights(tiny_network: Any, made_once: Callable[..., Path]) -> Pa
     from runtime import tiny_writer
 
     return made_once("tiny-writer", lambda folder: tiny_writer.write(folder, tiny_network))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PrivatePostgres]:
+    """A PostgreSQL server of this process of tests; a test that kills it starts it again."""
+    try:
+        with private_postgres() as server:
+            yield server
+    except NoPostgres as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def database(postgres: PrivatePostgres) -> Iterator[str]:
+    """The URL of an empty database: a schema, which is made in no time."""
+    schema = f"test_{uuid.uuid4().hex[:12]}"
+    postgres.execute(f"CREATE SCHEMA {schema}")
+    yield postgres.url(schema=schema)
+    postgres.execute(f"DROP SCHEMA {schema} CASCADE")

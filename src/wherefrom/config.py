@@ -7,6 +7,7 @@ setting, or a value of the wrong type, is an error that says what was meant.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,6 +61,18 @@ class IngestSettings:
         _positive(
             "ingest", self, "max_megabytes", "batch_passages", "batch_seconds", "seconds_per_file", "parse_megabytes"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Where documents are kept; a folder remembers which it was, so that this is said once."""
+
+    kind: Literal["sqlite", "postgres"] = "sqlite"  # in the library's folder; postgres: in a server that many share
+    url: str = field(default="", repr=False)  # postgres: postgres://USER@HOST:5432/DATABASE; a password is never shown
+
+    def __post_init__(self) -> None:
+        if self.url and not self.url.startswith(("postgres://", "postgresql://")):
+            raise SettingsError("store.url must name a database, such as postgres://USER@HOST:5432/DATABASE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +301,7 @@ class Settings:
     """All settings, a section a stage."""
 
     ingest: IngestSettings = field(default_factory=IngestSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
     split: SplitSettings = field(default_factory=SplitSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
     retrieve: RetrieveSettings = field(default_factory=RetrieveSettings)
@@ -344,7 +358,7 @@ def from_mapping(values: Mapping[str, object], base: Settings | None = None, ori
 
 
 def to_mapping(settings: Settings) -> dict[str, dict[str, Any]]:
-    """The settings as a nested mapping that TOML and JSON can hold."""
+    """The settings as a nested mapping that TOML and JSON can hold; a password is left out of it."""
     return {
         section.name: {
             setting.name: _plain(getattr(getattr(settings, section.name), setting.name))
@@ -355,7 +369,18 @@ def to_mapping(settings: Settings) -> dict[str, dict[str, Any]]:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, str) and "://" in value:
+        return without_password(value)
     return list(value) if isinstance(value, tuple) else value
+
+
+def without_password(url: str) -> str:
+    """A URL as it may be shown and kept."""
+    scheme, separator, rest = url.partition("://")
+    if "@" in rest:  # the last one: a password may hold others, though it should not
+        user, _, place = rest.rpartition("@")
+        rest = f"{user.partition(':')[0]}@{place}"
+    return scheme + separator + re.sub(r"([?&](?:ssl)?password=)[^&]*", r"\1", rest)
 
 
 def overridden(base: _Section, override: str) -> _Section:

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 
 from wherefrom.config import IndexSettings, RetrieveSettings, Settings
 from wherefrom.conversation import LONGEST_TYPED, Conversation, best, questions_of, tried
-from wherefrom.errors import IngestError, NotFound, NothingWritten
+from wherefrom.errors import IngestError, LibraryError, NotFound, NothingWritten
 from wherefrom.features.language import out_of_reach
 from wherefrom.ingest.original import unchanged
 from wherefrom.ingest.split import split
 from wherefrom.retrieve.bm25 import BM25Index
 from wherefrom.stages import Index
-from wherefrom.store.library import LibraryFolder, MakeIndex, Problem
+from wherefrom.store.library import SHARED, LibraryFolder, MakeIndex, Problem
+from wherefrom.store.opening import open_library
 from wherefrom.store.rows import DocumentFacts
 from wherefrom.types import Document, Filter, Meaning, Passage, Question, Reasons, Style, Trace, Turn
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from wherefrom.stages import OnWords
     from wherefrom.store.backup import BackupReport
     from wherefrom.store.feedback import Feedback
+    from wherefrom.store.move import MoveReport
     from wherefrom.store.reading import StoredText
     from wherefrom.store.rescue import RescueReport
     from wherefrom.write.explain import Explanation
@@ -97,7 +99,14 @@ class Library:
     One process writes at a time, many read; a question sees what was acknowledged before it was asked.
     """
 
-    def __init__(self, path: str | Path | None = None, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        settings: Settings | None = None,
+        catching_up: Callable[[int, int], None] = lambda *_: None,
+    ) -> None:
+        """`catching_up` hears how many passages of how many the indexes have taken in, where documents are shared."""
+        self._catching_up = catching_up
         self.path = Path(path).expanduser() if path is not None else default_path()
         self._settings = settings or Settings()
         self._opened: LibraryFolder | None = None
@@ -213,7 +222,22 @@ class Library:
         """Make a library at `new` of all that can be read whole of this one, however damaged; this one is only read."""
         from wherefrom.store.rescue import rescue
 
+        if (self.path / SHARED).exists():
+            raise LibraryError(
+                f"the documents of {self.path} are in a database, which its own tools restore; indexes can be rescued "
+                "from nowhere and need not be: `wherefrom check` makes them anew"
+            )
         return rescue(self.path, Path(new).expanduser(), split, indexes(self._settings))
+
+    def move(self, target: str, report: Callable[[str, int, int], None] = lambda *_: None) -> MoveReport:
+        """Copy the library to a database (postgres://...) or to a folder that is not there, with every key; verified.
+
+        This one stays as it is. Interrupted, it goes on where it was when it is called again; until all is verified
+        there is no library at the target. `report` is called with what is being done, and how many of how many are.
+        """
+        from wherefrom.store.move import move
+
+        return move(self._folder(), target, split, indexes(self._settings), report)
 
     def backup(self, file: str | Path, extras: Mapping[str, bytes] | None = None, force: bool = False) -> BackupReport:
         """Write the documents and all that was said of answers into one file; nobody has to stop writing meanwhile.
@@ -460,7 +484,8 @@ class Library:
 
     def _folder(self, create: bool = False) -> LibraryFolder:
         if self._opened is None:
-            self._opened = LibraryFolder.open(self.path, self._settings, split, indexes(self._settings), create)
+            known = indexes(self._settings)
+            self._opened = open_library(self.path, self._settings, split, known, create, self._catching_up)
         return self._opened
 
 

@@ -26,6 +26,7 @@ COMMANDS = (
     "watch",
     "backup",
     "restore",
+    "move",
     "check",
     "rescue",
     "index",
@@ -54,6 +55,7 @@ Exit codes:
   4  another process is writing to the library
   5  there is no such document or passage
   6  the disk is full; nothing that was acknowledged is lost
+  7  a server that keeps a part of the library does not answer; likewise
   130  interrupted; what was acknowledged is kept
 """
 

@@ -141,9 +141,10 @@ k_option = click.option("-k", type=click.IntRange(min=1), metavar="N", help="How
 
 def opened(library: str | None, toml: Path | None, overrides: tuple[str, ...]) -> Library:
     """The library that the options name, with the settings that they make."""
+    from wherefrom.cli.progress import seldom
     from wherefrom.library import Library
 
-    return Library(named(library), settings(toml, overrides))
+    return Library(named(library), settings(toml, overrides), seldom("passages taken into the indexes"))
 
 
 def opened_all(libraries: tuple[str, ...], toml: Path | None, overrides: tuple[str, ...]) -> Libraries:

@@ -90,6 +90,23 @@ def counted(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int
     yield report
 
 
+def seldom(what: str) -> Callable[[int, int], None]:
+    """A function to call with how many of how many are done, of work that is rarely long: a line now and then."""
+    begun = last = time.monotonic()
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _LINE_EVERY and done < total:
+            last = now
+            rate = done / (now - begun)
+            say(
+                f"{what}: {done:,} of {total:,}, {rate:,.0f}/s, {(total - done) / max(rate, 1e-3):.0f} s left", err=True
+            )
+
+    return report
+
+
 def _lines() -> Callable[[IngestProgress], None]:
     begun = last = time.monotonic()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wherefrom.ingest.outcome import IngestFailure
+from wherefrom.store.library import is_library
 
 SENT = "sent:"  # begins the source of what came over a network
 _NOT_UTF8 = "its name is not UTF-8, so it cannot be kept; rename it"
@@ -69,7 +70,7 @@ def _inside(root: Path) -> Iterator[InputFile | IngestFailure]:
     unread: list[OSError] = []
     for folder, folders, files in os.walk(root, onerror=unread.append):
         yield from _unreadable(unread)
-        if "documents.sqlite" in files and "index" in folders:  # a library: its text is already in one
+        if "index" in folders and is_library(Path(folder)):  # a library: its text is already in one
             folders.clear()
             continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))

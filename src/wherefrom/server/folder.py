@@ -22,6 +22,7 @@ from filelock import FileLock
 
 from wherefrom.durable import force_names, write_whole
 from wherefrom.errors import DiskFull, LibraryDamaged, LibraryError, LibraryMissing, is_full
+from wherefrom.store.library import is_library
 
 _TABLES = """
 CREATE TABLE key (
@@ -68,7 +69,7 @@ class ServerFolder:
         The tables come into being whole: a file without them is never one that was just being made, but one that has
         lost its keys, and taking it for new would open the library to everybody.
         """
-        if not (self._library / "documents.sqlite").exists():
+        if not is_library(self._library):
             raise LibraryMissing(f"there is no library at {self._library}; `wherefrom ingest FOLDER` makes one")
         try:
             self.path.mkdir(mode=0o700, exist_ok=True)

@@ -17,6 +17,7 @@ from wherefrom.errors import SettingsError, WherefromError
 from wherefrom.server.folder import ServerFolder
 from wherefrom.server.keys import Keys
 from wherefrom.server.needs import need
+from wherefrom.store.postgres_server import keep_password
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -46,6 +47,7 @@ def serve(library: Path, settings: Settings, create: bool, announce: Callable[[s
             f"{server.host} can be reached from other machines, and the library has no keys: anybody could read it. "
             "Make one with `wherefrom keys add NAME`, or leave server.host at 127.0.0.1"
         )
+    keep_password(settings.store.url)  # the settings that other processes are given are without it
     os.environ[_SERVED] = json.dumps({"library": str(library.absolute()), "settings": to_mapping(settings)})
     with ExitStack() as around:
         if server.workers > 1:

@@ -51,6 +51,7 @@ MakeIndex = Callable[[Path, IndexSettings], Index]
 SplitText = Callable[[str, SplitSettings], list[Span]]
 
 _DATABASE = "documents.sqlite"
+SHARED = "store.toml"  # in a folder whose documents are in a database server: which one
 # All there is when a process dies while making a library.
 _UNFINISHED = {
     "index",
@@ -58,8 +59,8 @@ _UNFINISHED = {
     "writer.txt",
     *(f"{_DATABASE}{part}" for part in ("", "-journal", "-wal", "-shm")),
 }
-_REBUILD_BATCH = 20_000
-_ALWAYS = ("bm25",)  # indexes that every library has, unless it was made to be searched on a server
+BATCH = 20_000
+ALWAYS = ("bm25",)  # indexes that every library has, unless it was made to be searched on a server
 _SERVED = ("qdrant",)  # indexes on a server: what is kept there is not kept here too
 
 
@@ -164,6 +165,8 @@ class LibraryFolder:
         """What a disk that is full or fails says while it is written to."""
         try:
             yield
+        except DiskFull:  # of whatever disk it is
+            raise
         except (OSError, LibraryError) as error:
             if is_full(error):
                 raise DiskFull(self.path) from error
@@ -267,7 +270,7 @@ class LibraryFolder:
         if any(mended):
             self.local.recount()
         for misfit, repaired in zip(misfits, mended, strict=True):
-            yield Problem(_in_words(misfit), repaired)
+            yield Problem(in_words(misfit), repaired)
         for name in [*self.indexes] if repair and misfits else []:
             # The passages of before would count on in what is cut again; which ones there were may be damaged too.
             if any(mended) or self._index_fault(name, interrupted=False):
@@ -302,7 +305,7 @@ class LibraryFolder:
         if not isinstance(self.indexes[name], ServedIndex):
             return False
         try:
-            self._catch_up(self.indexes[name])
+            self._catch_up(name)
         except LibraryDamaged:
             return False
         return self._index_fault(name, self._interrupted()) is None
@@ -324,37 +327,30 @@ class LibraryFolder:
             changed = [file for file in changed if (self._folder(name) / file).exists()]
         if changed:
             return f"{len(changed)} of its files are not what was written, such as {changed[0]}"
-        expected = self.store.live_keys()
+        expected, leaving = self._expected_keys(name)
         try:
             indexed = self.indexes[name].keys()
         except LibraryDamaged as error:
             return str(error)
         missing = len(expected - indexed)
-        extra = 0 if interrupted else len(indexed - expected - set(self.local.retired()))
+        extra = 0 if interrupted else len(indexed - expected - leaving)
         if missing or extra:
             return f"{missing} passages are missing from it and {extra} are too many"
         return None
 
+    def _expected_keys(self, name: str) -> tuple[set[int], set[int]]:  # noqa: ARG002
+        """The keys that an index has to hold, and those that it may still hold beside them."""
+        return self.store.live_keys(), set(self.local.retired())
+
     def _rebuild(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> None:
         """Build an index beside the old one, which serves until one transaction says that the new one is it."""
-        passages, done = self.store.counts()[1], 0
         unfinished = self.path / "index" / f"{name}.new"
         if unfinished.exists():
             _erased(self._make_indexes[name](unfinished, self.settings.index))
         shutil.rmtree(unfinished, ignore_errors=True)
         index = self._make_indexes[name](unfinished, self.settings.index)
         index.create()
-        keys: list[int] = []
-        texts: list[str] = []
-        for key, title, text in self.store.live_passages():
-            keys.append(key)
-            texts.append(self._with_title(title, text))
-            if len(keys) == _REBUILD_BATCH:
-                index.put(keys, texts)
-                done += len(keys)
-                report(done, passages)
-                keys, texts = [], []
-        index.put(keys, texts)
+        notes = self._fill(name, index, report)
         index.commit()
         index.close()
         before = self._folder(name)
@@ -362,20 +358,40 @@ class LibraryFolder:
         if fresh != before:
             shutil.rmtree(fresh, ignore_errors=True)
         unfinished.rename(fresh)
-        self.local.seal({name: file_sums(fresh, {})}, {name: fresh.name}, self._interrupted())
+        self.local.seal({name: file_sums(fresh, {})}, {name: fresh.name}, self._interrupted(), notes)
         if name in self.indexes:
             _erased(self.indexes.pop(name))
         if fresh != before:
             shutil.rmtree(before, ignore_errors=True)
         self._find_indexes()
+
+    def _fill(self, name: str, index: Index, report: Callable[[int, int], None]) -> dict[str, object]:  # noqa: ARG002
+        """Put all passages into an empty index; what is to be noted of it."""
+        passages, done = self.store.counts()[1], 0
+        keys: list[int] = []
+        texts: list[str] = []
+        for key, title, text in self.store.live_passages():
+            keys.append(key)
+            texts.append(self._with_title(title, text))
+            if len(keys) == BATCH:
+                index.put(keys, texts)
+                done += len(keys)
+                report(done, passages)
+                keys, texts = [], []
+        index.put(keys, texts)
         report(passages, passages)
+        return {}
 
     # Inside.
 
+    def _wanted(self) -> set[str]:
+        """The indexes that a library has from its first day."""
+        kind = self.settings.retrieve.kind
+        return {kind, *(() if kind in _SERVED else ALWAYS)} & self._make_indexes.keys()
+
     def _create(self) -> None:
         """Indexes first: tables that are laid then mean that the library is whole, with its settings."""
-        kind = self.settings.retrieve.kind
-        wanted = {kind, *(() if kind in _SERVED else _ALWAYS)} & self._make_indexes.keys()
+        wanted = self._wanted()
         sealed = {}
         for name in sorted(wanted):
             folder = self.path / "index" / name
@@ -409,7 +425,7 @@ class LibraryFolder:
                 f"the library at {self.path} has lost the settings it was made with; "
                 f"`wherefrom rescue {self.path} NEW` makes a new one of its documents"
             )
-        self.settings = _with_fixed(self.settings, saved, self.path)
+        self.settings = with_fixed(self.settings, saved, self.path)
         self._find_indexes()
 
     def _finished(self) -> bool:
@@ -444,7 +460,7 @@ class LibraryFolder:
     def _find_indexes(self) -> None:
         """The indexes that the library has; another process may have built one since, or taken one away."""
         made_with = (self.store.meta("settings") or {}).get("retrieve", {})
-        always = () if made_with.get("kind") in _SERVED else _ALWAYS
+        always = () if made_with.get("kind") in _SERVED else ALWAYS
         for name, make in self._make_indexes.items():
             path = self._folder(name)
             there = name in always or path.exists()
@@ -477,19 +493,21 @@ class LibraryFolder:
                 index.put([], [])  # takes away files that belong to no commit
                 index.commit()
             self.local.seal(self._sums())
-        for index in self.indexes.values():
-            self._catch_up(index)
+        for name in self.indexes:
+            self._catch_up(name)
         self._drop_retired()
         kept = {self._folder(name).name for name in self._make_indexes}
         for folder in (self.path / "index").iterdir():
             if folder.name not in kept and folder.name.partition(".")[0] in self._make_indexes:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _catch_up(self, index: Index) -> None:
+    def _catch_up(self, name: str) -> None:
         """Give a server that has lost passages what it lacks; where that does not help, `check` builds it anew."""
+        index = self.indexes[name]
         if not isinstance(index, ServedIndex) or not index.behind():
             return
-        index.catch_up(self.store.live_keys() | set(self.local.retired()), self._texts_of)
+        live, leaving = self._expected_keys(name)
+        index.catch_up(live | leaving, self._texts_of)
         if index.behind():
             raise LibraryDamaged(
                 f"the server does not hold what the index in {self.path} counts; `wherefrom check` makes it anew"
@@ -572,6 +590,11 @@ def _erased(index: Index) -> None:
     index.close()
 
 
+def is_library(path: Path) -> bool:
+    """Whether a library's folder seems to be there, wherever its documents are."""
+    return (path / _DATABASE).exists() or (path / SHARED).exists()
+
+
 def _declared_format(path: Path) -> int | None:
     text = _text_or_none(path / "library.toml")
     if text is None:
@@ -597,7 +620,7 @@ def _noted_changes(toml: str | None) -> int:
     return 0
 
 
-def _with_fixed(settings: Settings, saved: Mapping[str, object], path: Path) -> Settings:
+def with_fixed(settings: Settings, saved: Mapping[str, object], path: Path) -> Settings:
     """`settings` with the sections that are fixed since the library was made."""
     made_with = from_mapping({name: saved[name] for name in FIXED_SECTIONS if name in saved})
     before, wanted, defaults = to_mapping(made_with), to_mapping(settings), to_mapping(Settings())
@@ -612,7 +635,7 @@ def _with_fixed(settings: Settings, saved: Mapping[str, object], path: Path) -> 
     return settings
 
 
-def _in_words(misfit: Misfit) -> str:
+def in_words(misfit: Misfit) -> str:
     remedy = "" if misfit.text_right else f"; ingest its file again ({misfit.source}), or `wherefrom remove` it"
     return f"document '{misfit.id}': {misfit.what}{remedy}"
 

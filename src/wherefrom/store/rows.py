@@ -76,6 +76,26 @@ class DocumentRows:
         return document_sum(self.facts.values(), self.passages, self.places)
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a document was when it was written."""
+
+    sum: bytes
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What a store holds beside its documents; rows in the order of their keys."""
+
+    settings: Any  # that the library was made with
+    tags: tuple[Row, ...]
+    files: tuple[Row, ...]
+    feedback: tuple[Row, ...]
+    next_key: int
+    next_document: int = field(compare=False)  # SQLite gives that of a document that was removed again
+
+
 @dataclass(slots=True)
 class Cut:
     """Documents cut into passages, with what the indexes need to know of them."""

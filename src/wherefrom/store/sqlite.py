@@ -6,12 +6,12 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wherefrom.errors import LibraryDamaged, LibraryForeign, LibraryTooNew
+from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, LibraryTooNew
 from wherefrom.stages import KeyRanges
 from wherefrom.store import schema
 from wherefrom.store import within as part_of
@@ -20,9 +20,12 @@ from wherefrom.store.pages import WriteAheadLog
 from wherefrom.store.reading import StoredText, stored_text
 from wherefrom.store.rows import (
     DocumentFacts,
+    DocumentRow,
     DocumentRows,
     Misfit,
+    Rest,
     Split,
+    Written,
     content_hash,
     cut,
     heading,
@@ -219,16 +222,23 @@ class SQLiteStore:
         return bool(self.meta("indexing"))
 
     def seal(
-        self, sealed: Mapping[str, IndexSums], folders: Mapping[str, str] | None = None, indexing: bool = False
+        self,
+        sealed: Mapping[str, IndexSums],
+        folders: Mapping[str, str] | None = None,
+        indexing: bool = False,
+        notes: Mapping[str, object] | None = None,
     ) -> None:
         """Note the checksums of indexes' files; with `folders`, that these folders are the indexes from now on.
 
-        Where other indexes are still to be sealed, the library stays `indexing`.
+        Where other indexes are still to be sealed, the library stays `indexing`. `notes` are facts that come to be
+        true in this instant.
         """
         with self._database.writing() as connection:
             self._seal(connection, sealed)
             if indexing:
                 self._note(connection, "indexing", True)
+            for name, value in (notes or {}).items():
+                self._note(connection, name, value)
             if folders:
                 self._note(connection, "folders", {**(self._value(connection, "folders") or {}), **folders})
 
@@ -611,6 +621,60 @@ class SQLiteStore:
             connection.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
 
+    # Being moved, and filled by a move.
+
+    @contextmanager
+    def moment(self) -> Iterator[SQLiteMoment]:
+        """All of it as of one instant."""
+        with self._database.reading() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield SQLiteMoment(connection)
+            finally:
+                connection.execute("COMMIT")
+
+    def begin_filling(self, source: str) -> None:
+        """Lay the tables for what is moved from `source`, or find them as an interrupted move has left them."""
+        if not self.path.exists() or not self.format():
+            self.create({"filled_from": source})
+        before = self.meta("filled_from")
+        if before not in (None, source):  # None: it was finished, and its indexes were not
+            raise LibraryError(
+                f"{self.path.parent} is what another move has left, of the library at {before}; finish that one, or "
+                "remove the folder"
+            )
+        self.set_meta("filled_from", source)
+
+    def fill(self, documents: Sequence[DocumentRows]) -> None:
+        """Write documents under the keys that they have."""
+        with self._database.writing() as connection:
+            self.insert_rows(connection, documents, live=True)
+
+    def unfill(self, keys: Sequence[int]) -> None:
+        """Take away documents that were filled in; no index has ever held them."""
+        with self._database.writing() as connection:
+            for key in keys:
+                self._retire(connection, "key = ?", (key,))
+            connection.execute("DELETE FROM retired")
+
+    def fill_rest(self, rest: Rest) -> None:
+        """Have what belongs to no single document as it is there."""
+        with self._database.writing() as connection:
+            for table, rows in (("tag", rest.tags), ("file", rest.files), ("feedback", rest.feedback)):
+                connection.execute(f"DELETE FROM {table}")
+                self._insert(connection, table, rows)
+            self._insert(connection, "meta", [("next_key", rest.next_key)])
+            self._note(connection, "settings", rest.settings)
+
+    def end_filling(self) -> None:
+        """From now on it is a store like any other."""
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM meta WHERE name = 'filled_from'")
+            self._count_change(connection, Counts(0, 0))
+        self.recount()
+        with self._database.changing() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def open(self, create: bool) -> None:
         """Lay or upgrade the tables if `create`; foreign and newer ones are refused."""
         laid = self.path.exists() and self.format() > 0
@@ -705,3 +769,50 @@ class SQLiteStore:
 
     def close(self) -> None:
         self._database.close()
+
+
+@dataclass(frozen=True, slots=True)
+class SQLiteMoment:
+    """What is in a database as long as a transaction lasts."""
+
+    connection: sqlite3.Connection
+
+    def written(self) -> dict[int, Written]:
+        rows = self.connection.execute(
+            "SELECT key, sum, characters FROM document JOIN checksum ON checksum.document = key WHERE live"
+        )
+        return {key: Written(sum, characters) for key, sum, characters in rows}
+
+    def rows(self, keys: Sequence[int]) -> list[DocumentRows]:
+        return [self._row(key) for key in keys]
+
+    def _row(self, key: int) -> DocumentRows:
+        execute = self.connection.execute
+        *facts, text, date = execute(
+            f"SELECT {', '.join(schema.DOCUMENT)}, text, ifnull(date, '') FROM document "
+            "LEFT JOIN dated ON dated.document = key WHERE key = ?",
+            (key,),
+        ).fetchone()
+        row = DocumentRow(*facts)
+        passages = execute(
+            f"SELECT {', '.join(schema.PASSAGE)} FROM passage WHERE key >= ?1 AND key < ?1 + ?2 ORDER BY key",
+            (row.first, row.passages),
+        ).fetchall()
+        places = execute(
+            f"SELECT {', '.join(schema.PLACE)} FROM place WHERE document = ? ORDER BY start", (key,)
+        ).fetchall()
+        return DocumentRows(row, text, date, passages, places)
+
+    def rest(self) -> Rest:
+        execute = self.connection.execute
+        settings = execute("SELECT value FROM meta WHERE name = 'settings'").fetchone()
+        (next_key,) = execute("SELECT value FROM meta WHERE name = 'next_key'").fetchone()
+        (last,) = execute("SELECT ifnull(max(key), 0) FROM document WHERE live").fetchone()
+        return Rest(
+            json.loads(settings[0]) if settings else None,
+            tuple(execute("SELECT document, name FROM tag ORDER BY document, name")),
+            tuple(execute("SELECT source, hash FROM file ORDER BY source")),
+            tuple(execute("SELECT number, given, body FROM feedback ORDER BY number")),
+            int(next_key),
+            last + 1,
+        )
