@@ -24,7 +24,7 @@ from bench.measure import ROOT
 from bench.runs import RUNS, RunLine, record
 from wherefrom import Library
 from wherefrom.origin import commit_of
-from wherefrom.systems.reader.typed import edited
+from wherefrom.train.typed import edited
 from wherefrom.types import Question
 
 DEPTHS = (1, 5, 20)

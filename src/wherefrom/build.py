@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wherefrom.retrieve.qdrant import Embedder
     from wherefrom.retrieve.retriever import Searchable
     from wherefrom.runtime.drqa import DrQASession
+    from wherefrom.runtime.embedder import TextEmbedder
     from wherefrom.runtime.reader import ReaderSession
     from wherefrom.runtime.weights import Weights
     from wherefrom.runtime.writer import WriterSession
@@ -53,7 +54,10 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
         out_of_reach=out_of_reach if settings.judge.english_only and settings.index.language == "english" else None,
     )
     matcher_weights = (_matcher(settings.runtime.matcher).folder,) if folder and _matches(settings) else ()
-    return replace(stages, weights=networks.used + reranker_weights + yes_no_weights + matcher_weights)
+    embeds = folder is not None and settings.retrieve.kind in ("dense", "hybrid")
+    embedder_weights = (text_embedder(settings).folder,) if embeds else ()
+    every = networks.used + reranker_weights + yes_no_weights + matcher_weights + embedder_weights
+    return replace(stages, weights=every)
 
 
 def _as_trained(settings: Settings) -> Settings:
@@ -89,7 +93,7 @@ def _matches(settings: Settings) -> bool:
     """Whether passages are also chosen by meaning: "auto" leaves other readers as their sources have them."""
     wanted = settings.retrieve
     suits = settings.read.kind == "span" and settings.index.language == "english"
-    return wanted.kind in _OF_WORDS and (wanted.match == "words" or (wanted.match == "auto" and suits))
+    return wanted.kind in (*_OF_WORDS, "hybrid") and (wanted.match == "words" or (wanted.match == "auto" and suits))
 
 
 def follow_ups(settings: Settings) -> FollowUps | None:
@@ -108,6 +112,20 @@ def embedder(name: str, weights: str) -> Embedder:
     if name != "matcher":
         raise SettingsError(f"the index keeps vectors of {name}, which this version of wherefrom cannot make")
     return _matcher(weights)
+
+
+def text_embedder(settings: Settings) -> TextEmbedder:
+    """What gives texts their vectors."""
+    return _text_embedder(settings.runtime.embedder, settings.runtime.threads)
+
+
+@cache
+def _text_embedder(weights: str, threads: int) -> TextEmbedder:
+    """One a process, shared by the index that is searched and the one that is filled."""
+    from wherefrom.runtime.embedder import TextEmbedder
+    from wherefrom.runtime.weights import Weights
+
+    return TextEmbedder(Weights.named(weights), threads)
 
 
 @cache
@@ -219,6 +237,25 @@ def _matching(settings: Settings, folder: LibraryFolder, index: Callable[[], Sea
     return MatchedRetriever(pool, _matcher(settings.runtime.matcher), wanted.k, wanted.nearness)
 
 
+def _dense_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
+    from wherefrom.retrieve.retriever import IndexRetriever
+
+    return IndexRetriever("dense", lambda: folder.index("dense"), folder.store, settings.retrieve.k)
+
+
+def _hybrid_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
+    from wherefrom.retrieve.fuse import ByRank, ByScore, FusedRetriever
+    from wherefrom.retrieve.retriever import IndexRetriever
+
+    wanted = settings.retrieve
+    pool = max(wanted.pool, wanted.k)
+    words = IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, pool)
+    vectors = IndexRetriever("dense", lambda: folder.index("dense"), folder.store, pool)
+    matcher = _matcher(settings.runtime.matcher) if _matches(settings) else None
+    fusion = ByRank() if wanted.fusion == "rank" else ByScore(matcher, wanted.nearness, wanted.cosine)
+    return FusedRetriever([words, vectors], fusion, wanted.k)
+
+
 def _respelling(settings: Settings, folder: LibraryFolder | None) -> Callable[[Question], Question] | None:
     """By the words of the index and the common words of English, so where passages are matched in English too."""
     if folder is None or not settings.retrieve.respell or not _matches(settings):
@@ -226,7 +263,8 @@ def _respelling(settings: Settings, folder: LibraryFolder | None) -> Callable[[Q
     from wherefrom.retrieve.respelling import KnownWords, Respelling
 
     def index() -> KnownWords:
-        opened = folder.index(settings.retrieve.kind)
+        kind = settings.retrieve.kind
+        opened = folder.index("bm25" if kind == "hybrid" else kind)
         assert isinstance(opened, KnownWords)
         return opened
 
@@ -401,6 +439,8 @@ _RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {
     "bm25": _bm25_retriever,
     "tfidf": _tfidf_retriever,
     "qdrant": _qdrant_retriever,
+    "dense": _dense_retriever,
+    "hybrid": _hybrid_retriever,
 }
 _RANKERS: Mapping[str, Callable[[Settings, _Networks], Ranker | None]] = {
     "none": _no_ranker,

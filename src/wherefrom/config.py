@@ -115,8 +115,8 @@ class IndexSettings:
 class RetrieveSettings:
     """Finding passages."""
 
-    kind: Literal["bm25", "tfidf", "qdrant"] = (
-        "bm25"  # tfidf: DrQA's hashed n-grams; qdrant: BM25 in a server; each needs an index of its own
+    kind: Literal["bm25", "tfidf", "qdrant", "dense", "hybrid"] = (
+        "bm25"  # tfidf: DrQA's n-grams; qdrant: BM25 in a server; dense: vectors; hybrid: bm25 and dense
     )
     k: int = 12  # passages found for a question; matched by meaning, twelve hold as much as twenty of BM25 alone
     url: str = ""  # qdrant: where the server is; empty: where the library's index was made, first http://127.0.0.1:6333
@@ -130,11 +130,14 @@ class RetrieveSettings:
     pool: int = 100  # match: passages that the index gives; nearly all that answer are among them
     respell: bool = True  # misspelt words become the library's own: 85.6 in 100 reach their passage so, 61.8 as typed
     nearness: float = 10.0  # match: weight of nearness in meaning beside the index's score, a share of the best one's
+    fusion: Literal["score", "rank"] = "score"  # hybrid: what both indexes say, weighed; rank: by the places alone
+    cosine: float = 3.0  # hybrid: weight of the vectors' cosine beside the same
 
     def __post_init__(self) -> None:
         _positive("retrieve", self, "k", "pool")
-        if self.nearness < 0:
-            raise SettingsError(f"retrieve.nearness must be at least 0, not {self.nearness}")
+        for name in ("nearness", "cosine"):
+            if getattr(self, name) < 0:
+                raise SettingsError(f"retrieve.{name} must be at least 0, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +236,7 @@ class RuntimeSettings:
     reader: str = "reader"  # weights of the reader network: a shipped name, or a folder
     skim: bool = True  # the reader's first layers choose the passages that all of them read, where its weights can
     matcher: str = "matcher"  # weights that tell how near words are in meaning, likewise
+    embedder: str = "embedder"  # weights that give texts their vectors, likewise
     drqa: str = "drqa"  # weights of DrQA's reader, likewise
     tagger: str = "tagger"  # weights of the tagger that the check of sentences and DrQA's reader ask, likewise
     followup: str = "followup"  # weights that tell what a follow-up means, likewise

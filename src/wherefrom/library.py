@@ -63,7 +63,13 @@ def indexes(settings: Settings | None = None) -> dict[str, MakeIndex]:
         dense = "" if retrieve.dense == "none" else retrieve.dense
         return QdrantIndex(path, settings, retrieve.url, dense, lambda name: embedder(name, matcher))
 
-    return {"bm25": BM25Index, "tfidf": _tfidf, "qdrant": qdrant}
+    def dense(path: Path, _settings: IndexSettings) -> Index:
+        from wherefrom.build import text_embedder
+        from wherefrom.retrieve.dense import DenseIndex
+
+        return DenseIndex(path, lambda: text_embedder(settings or Settings()))
+
+    return {"bm25": BM25Index, "tfidf": _tfidf, "qdrant": qdrant, "dense": dense}
 
 
 INDEXES = indexes()
@@ -200,9 +206,12 @@ class Library:
     def build_index(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> int:
         """Build an index that the library lacks, such as "tfidf", or build it anew; how many passages it has.
 
-        `report` is called with how many passages of how many are done.
+        `report` is called with how many passages of how many are done. A "dense" index is only given what it lacks, a
+        batch at a time; one that is interrupted goes on so, and questions use what is there.
         """
         folder = self._folder()
+        if name == "dense":
+            return folder.fill_slow(name, report)
         with folder.writing():
             return folder.build_index(name, report)
 
@@ -258,7 +267,7 @@ class Library:
         """
         from wherefrom.store.backup import restore
 
-        return restore(Path(file).expanduser(), Path(new).expanduser(), split, INDEXES, report)
+        return restore(Path(file).expanduser(), Path(new).expanduser(), split, indexes(Settings()), report)
 
     # Reading.
 

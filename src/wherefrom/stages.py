@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from wherefrom.types import (
     Answer,
@@ -116,6 +116,24 @@ class ServedIndex(Index, Protocol):
 
     def erase(self) -> None:
         """Take the index from the server."""
+        ...
+
+
+@runtime_checkable
+class SlowIndex(Index, Protocol):
+    """An index that takes long to make what it keeps of a text, and may lack passages that are yet to be made so.
+
+    What is made is put later, and by others than those who write documents: see `LibraryFolder.fill_slow`.
+    """
+
+    def prepare(self, texts: Sequence[str]) -> Sequence[Any]:
+        """What `put_prepared` takes, one a text; may be called while others write."""
+        ...
+
+    def put_prepared(self, keys: Sequence[int], prepared: Any) -> None: ...
+
+    def fits(self) -> bool:
+        """Whether what it holds can be compared with what is prepared now."""
         ...
 
 

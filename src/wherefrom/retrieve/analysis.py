@@ -6,6 +6,7 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from wherefrom.retrieve.identifiers import with_names
 from wherefrom.text import FUNCTION_WORDS, separated
 
 if TYPE_CHECKING:
@@ -19,18 +20,19 @@ _NO_STOP_WORDS = ("none", "arabic", "greek", "romanian", "tamil", "turkish")  # 
 class Analysis:
     """Words are cut at everything that is not a letter or digit, lower-cased, folded to ASCII and stemmed.
 
-    Scripts without spaces are cut into characters. A question loses its function words, unless it has no others.
+    Scripts without spaces are cut into characters, and names in code are words as a whole too (`identifiers.py`).
+    A question loses its function words, unless it has no others.
     """
 
     def __init__(self, language: str) -> None:
         self._language = language
 
     def of_passage(self, text: str) -> list[str]:
-        return self.everything.analyze(separated(text))
+        return self.everything.analyze(with_names(separated(text)))
 
     def of_question(self, text: str) -> dict[str, int]:
         """The different terms of a question and how often each stands in it."""
-        text = separated(text)
+        text = with_names(separated(text))
         terms = self._content.analyze(text) or self.everything.analyze(text)
         return dict(list(Counter(terms).items())[:_MOST_TERMS])
 

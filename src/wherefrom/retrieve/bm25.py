@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wherefrom.config import IndexSettings
 from wherefrom.errors import DiskFull, LibraryDamaged, is_full
 from wherefrom.retrieve.analysis import Analysis
+from wherefrom.retrieve.identifiers import with_names
 from wherefrom.stages import KeyRanges
 from wherefrom.text import separated
 
@@ -30,8 +31,9 @@ _MOST_SIFTED = 8_192  # hits that are fetched to be sifted in Python; more cost 
 class BM25Index:
     """Finds passages by the words they share with a text: BM25 with k1 = 1.2 and b = 0.75.
 
-    Words are cut at everything that is not a letter or digit, lower-cased, folded to ASCII and stemmed;
-    scripts without spaces are indexed by the character. A question's function words are left out, unless
+    Words are cut at everything that is not a letter or digit, lower-cased, folded to ASCII and stemmed; names in code
+    are words as a whole too (`identifiers.py`), and scripts without spaces are indexed by the character.
+    A question's function words are left out, unless
     it has no others: the passages found are as good, and found five times faster. Any text is a safe
     question, because it is analysed and never parsed.
     """
@@ -56,7 +58,7 @@ class BM25Index:
             for key, text in zip(keys, texts, strict=True):
                 document = tantivy.Document()
                 document.add_unsigned("key", key)
-                document.add_text("text", separated(text))
+                document.add_text("text", with_names(separated(text)))
                 writer.add_document(document)
 
     def remove(self, keys: Sequence[int]) -> None:

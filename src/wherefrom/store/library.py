@@ -18,7 +18,7 @@ import shutil
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,10 +38,10 @@ from wherefrom.errors import (
     SettingsError,
     is_full,
 )
-from wherefrom.stages import Index, ServedIndex
+from wherefrom.stages import Index, ServedIndex, SlowIndex
 from wherefrom.store import schema
 from wherefrom.store.documents import DocumentStore
-from wherefrom.store.rows import Misfit
+from wherefrom.store.rows import Misfit, heading
 from wherefrom.store.sqlite import SQLiteStore, Staged
 from wherefrom.store.sums import FileSum, differing, file_sums, row_sum
 from wherefrom.text import Span
@@ -62,6 +62,9 @@ _UNFINISHED = {
 BATCH = 20_000
 ALWAYS = ("bm25",)  # indexes that every library has, unless it was made to be searched on a server
 _SERVED = ("qdrant",)  # indexes on a server: what is kept there is not kept here too
+_SLOW_BATCH = 1_024  # passages that a slow index is given at a time, and what an interruption loses
+_BUSY_PAUSE = 0.5  # seconds until it is tried again to write where another process does
+_NEEDED = {"hybrid": "dense"}  # by kinds of retrieval that are not called like an index
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,8 @@ class LibraryFolder:
         retired = self.local.retired()
         for index in self.indexes.values():
             index.remove(retired)
-            index.put(staged.keys, self._indexed(staged))
+            if not isinstance(index, SlowIndex):  # which follows by and by
+                index.put(staged.keys, self._indexed(staged))
             index.commit()
         self.local.publish(staged, forgotten=retired, files=files, sealed=self._sums())
         self._write_toml()  # before it is acknowledged: it knows how many changes there were
@@ -212,6 +216,59 @@ class LibraryFolder:
             raise SettingsError(f"there is no {name} index; there are {', '.join(known)}")
         self._rebuild(name, report)
         return self.store.counts()[1]
+
+    def fill_slow(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> int:
+        """Put into a slow index all that it lacks, laying it where there is none; how many passages it then has.
+
+        A batch at a time, each of which is safe once it is reported; others may write and ask meanwhile.
+        """
+        with self._soon_writing():
+            index = self.indexes.get(name)
+            if not isinstance(index, SlowIndex) or not index.fits():
+                self._rebuild(name)
+            held = self.indexes[name].keys()
+        while lacking := sorted(self.store.live_keys() - held):
+            total = len(held) + len(lacking)
+            report(len(held), total)
+            for first in range(0, len(lacking), _SLOW_BATCH):
+                batch = lacking[first : first + _SLOW_BATCH]
+                self._fill_some(name, batch)
+                held.update(batch)  # also those that have gone meanwhile: they are not asked for again
+                report(len(held), total)
+        return len(self.index(name).keys())
+
+    def _fill_some(self, name: str, keys: Sequence[int]) -> None:
+        """Put some passages into a slow index, as far as they are still there when they are ready."""
+        passages = self.store.passages_at(keys)
+        texts = {
+            key: self._with_title(heading(passage.title, passage.section), passage.text)
+            for key, passage in passages.items()
+        }
+        index = self.indexes[name]
+        assert isinstance(index, SlowIndex)
+        prepared = index.prepare(list(texts.values()))
+        with self._soon_writing():
+            index = self.indexes[name]
+            assert isinstance(index, SlowIndex)
+            live = self.store.passages_at(keys)
+            still = [place for place, key in enumerate(texts) if key in live]
+            self.local.begin_indexing()
+            index.put_prepared([list(texts)[place] for place in still], [prepared[place] for place in still])
+            index.commit()
+            self.local.seal(self._sums())
+
+    @contextmanager
+    def _soon_writing(self) -> Iterator[None]:
+        """Be the one writer, once nobody else is."""
+        while True:
+            with ExitStack() as stack:
+                try:
+                    stack.enter_context(self.writing())
+                except LibraryBusy:
+                    time.sleep(_BUSY_PAUSE)
+                    continue
+                yield
+                return
 
     def build_all(self, names: Iterable[str], report: Callable[[int, int], None] = lambda *_: None) -> None:
         """Build these indexes of a library whose documents were put there without any."""
@@ -277,7 +334,9 @@ class LibraryFolder:
                 self._rebuild(name)
         for name, fault in faults.items():
             if fault:
-                yield Problem(f"index '{name}': {fault}", repaired=repair)
+                slow = isinstance(self.indexes[name], SlowIndex)
+                rest = f"; `wherefrom index {name}` then fills it again" if slow else ""
+                yield Problem(f"index '{name}': {fault}{rest}", repaired=repair)
         toml = _text_or_none(self.path / "library.toml")
         if lost:
             yield Problem(f"{lost}: the last changes are lost; ingest again what was changed last", repaired=False)
@@ -332,7 +391,7 @@ class LibraryFolder:
             indexed = self.indexes[name].keys()
         except LibraryDamaged as error:
             return str(error)
-        missing = len(expected - indexed)
+        missing = 0 if isinstance(self.indexes[name], SlowIndex) else len(expected - indexed)
         extra = 0 if interrupted else len(indexed - expected - leaving)
         if missing or extra:
             return f"{missing} passages are missing from it and {extra} are too many"
@@ -366,7 +425,9 @@ class LibraryFolder:
         self._find_indexes()
 
     def _fill(self, name: str, index: Index, report: Callable[[int, int], None]) -> dict[str, object]:  # noqa: ARG002
-        """Put all passages into an empty index; what is to be noted of it."""
+        """Put all passages into an empty index, unless it is a slow one; what is to be noted of it."""
+        if isinstance(index, SlowIndex):
+            return {}
         passages, done = self.store.counts()[1], 0
         keys: list[int] = []
         texts: list[str] = []
@@ -387,7 +448,7 @@ class LibraryFolder:
     def _wanted(self) -> set[str]:
         """The indexes that a library has from its first day."""
         kind = self.settings.retrieve.kind
-        return {kind, *(() if kind in _SERVED else ALWAYS)} & self._make_indexes.keys()
+        return {_NEEDED.get(kind, kind), *(() if kind in _SERVED else ALWAYS)} & self._make_indexes.keys()
 
     def _create(self) -> None:
         """Indexes first: tables that are laid then mean that the library is whole, with its settings."""

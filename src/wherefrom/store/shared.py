@@ -321,6 +321,10 @@ class SharedFolder(LibraryFolder):
         with self._alone():
             super()._rebuild(name, report)
 
+    def fill_slow(self, name: str, report: Report = lambda *_: None) -> int:
+        """At once, and from the beginning: what comes later is taken in with all else that has changed."""
+        return self.build_index(name, report)
+
     def _fill(self, name: str, index: Index, report: Report) -> dict[str, object]:
         for _ in range(_TIMES):
             reached, done = Reached(), 0

@@ -18,6 +18,7 @@ SYSTEMS = {  # in the order of `wherefrom train --help`
     "writer": "wherefrom.systems.writer",
     "fluency": "wherefrom.systems.fluency",
     "matcher": "wherefrom.systems.matcher",
+    "embedder": "wherefrom.systems.embedder",
     "followup": "wherefrom.systems.followup",
     "asker": "wherefrom.systems.asker",
     "tagger": "wherefrom.systems.tagger",

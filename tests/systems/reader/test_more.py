@@ -19,9 +19,9 @@ from wherefrom.features.tags import Tagger
 from wherefrom.runtime.weights import SHIPPED, Weights
 from wherefrom.systems.reader.more import statements
 from wherefrom.systems.reader.near_miss import NearMiss, near_misses, wordnet_antonyms
-from wherefrom.systems.reader.typed import keywords, misspelt
 from wherefrom.text import FUNCTION_WORDS
 from wherefrom.train.dequantize import dequantized
+from wherefrom.train.typed import keywords, misspelt
 from wherefrom.types import Question
 
 MILL = whole(

@@ -17,7 +17,7 @@ from wherefrom.data.opening import json_records, named_files
 from wherefrom.features.tags import Tagger
 from wherefrom.runtime.weights import Weights
 from wherefrom.systems.reader.near_miss import near_misses, wordnet_antonyms
-from wherefrom.systems.reader.typed import keywords, misspelt
+from wherefrom.train.typed import keywords, misspelt
 
 if TYPE_CHECKING:
     from wherefrom.systems.reader.material import MaterialBuilder
