@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-Style = Literal["short", "sentence", "passage"]
+Style = Literal["short", "sentence", "quote", "passage"]
 STYLES: tuple[Style, ...] = get_args(Style)
 
 WordSource = Literal["passage", "question", "vocabulary"]

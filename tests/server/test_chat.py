@@ -177,6 +177,7 @@ def test_models_are_the_styles(client: TestClient) -> None:
         "wherefrom",
         "wherefrom-short",
         "wherefrom-sentence",
+        "wherefrom-quote",
         "wherefrom-passage",
     ]
     assert client.get("/v1/models/wherefrom-short").json()["object"] == "model"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wherefrom.types import Candidate, Passage, joined
-from wherefrom.write.quoting import quotation
+from wherefrom.write.quoting import answering, quotation
 
 
 def quoted(text: str, answer: str, start: int = 0) -> str:
@@ -24,6 +24,66 @@ def test_the_sentence_that_holds_it() -> None:
     text = "The pump is old. It was serviced by Marta in May. Nobody came."
     assert quoted("The pump is old. Marta serviced it in May. Nobody came.", "Marta") == "Marta serviced it in May."
     assert quoted(text, "Marta") == "The pump is old. It was serviced by Marta in May."
+
+
+def answered(question: str, text: str, answer: str) -> str:
+    at = text.index(answer)
+    words = answering(question, Candidate(answer, Passage("a#0", "a", text, 0, len(text)), at, at + len(answer), 1.0))
+    assert all(text[word.start : word.end] == word.text for word in words if word.source == "passage")
+    return joined(words)
+
+
+BLEED = (
+    "The boiler is in the cellar. Open the small valve with the key. Then wait until water comes. "
+    "Close it at once. The key hangs beside the door. The cellar is locked at night."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer", "expected"),
+    [
+        (
+            "How do I bleed the radiator?",
+            BLEED,
+            "Open the small valve",
+            "Open the small valve with the key. Then wait until water comes.",
+        ),
+        ("Which valve is opened?", BLEED, "small valve", "Open the small valve with the key."),
+        (
+            "Why does the bread not rise?",
+            "Old yeast is weak. This is because its cells have died. So bread made of it stays flat. Buy some.",
+            "Old yeast is weak",
+            "Old yeast is weak. This is because its cells have died. So bread made of it stays flat.",
+        ),
+        (
+            "Why is the index of vectors cut into lists?",
+            "An index of vectors is cut into lists. A question looks into few. The moon is far.",
+            "looks into few",
+            "An index of vectors is cut into lists. A question looks into few.",
+        ),
+        ("How many valves are there?", "There are two valves. Then there is a pump.", "two", "There are two valves."),
+        (
+            "How is it sized?",
+            "Type | Size\nsmallint | 2 bytes\nbigint | 8 bytes",
+            "8 bytes",
+            "Type | Size\nbigint | 8 bytes",
+        ),
+    ],
+)
+def test_what_goes_on_is_quoted_where_it_is_asked_how_or_why(
+    question: str, text: str, answer: str, expected: str
+) -> None:
+    assert answered(question, text, answer) == expected
+
+
+@given(st.text(alphabet="ab. \n?:-Then This", min_size=1, max_size=200), st.integers(0, 199), st.integers(1, 30))
+def test_an_answer_is_always_in_what_is_quoted_of_how_and_why(text: str, at: int, length: int) -> None:
+    at = min(at, len(text) - 1)
+    span = text[at : at + length]
+    candidate = Candidate(span, Passage("a#0", "a", text, 0, len(text)), at, at + len(span), 1.0)
+    for word in answering("how does it go?", candidate):
+        if word.source == "passage":
+            assert text[word.start : word.end] == word.text
 
 
 def test_lines_of_a_page_are_one_line() -> None:

@@ -1,4 +1,4 @@
-"""The verbatim writer: its contract, and its three styles."""
+"""The verbatim writer: its contract, and its four styles."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ def test_sentence_is_the_sentence_around_it_with_what_it_speaks_of() -> None:
     quoted = written("sentence")
     assert quoted.text == "The harbour of Ostrava Bay opened in 1908. Its lighthouse was built by Ines Moreau."
     assert quoted.how == "quoted"
+
+
+def test_quote_is_exact_and_says_that_it_is_a_quotation() -> None:
+    answer = written("quote")
+    assert answer.how == "quoted"
+    assert answer.text == written("sentence").text
+    texts = {each.id: each.text for each in answer.evidence}
+    assert all(texts[word.passage_id or ""][word.start : word.end] == word.text for word in answer.words)
 
 
 def test_sentence_takes_all_sentences_that_a_candidate_touches() -> None:

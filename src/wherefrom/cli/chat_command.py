@@ -26,7 +26,7 @@ _LONGEST = 2000  # characters of a question
 _HELP = """\
   /sources        the passages of the last answer, with what was copied
   /why            what each step did with the last question
-  /style STYLE    short, sentence or passage, from now on
+  /style STYLE    short, sentence, quote or passage, from now on
   /new            forget what was said so far
   /quit           end, as ^D does; ^C drops a line or an answer"""
 

@@ -327,12 +327,12 @@ def _answerability(rows: Sequence[Scored]) -> tuple[dict[str, float], dict[str, 
 def _is_right(row: Scored) -> bool:
     """Whether answering is right: with a gold answer at an F1 of a half, and never where there is none.
 
-    A sentence is right that holds a gold answer, whatever else it says.
+    A sentence or a quotation is right that holds a gold answer, whatever else it says.
     """
     text, golds = row.prediction.text or row.prediction.withheld, row.example.answers
     if row.example.answerable is False:
         return False
-    held = row.prediction.style == "sentence" and answers.contains_answer(text, golds)
+    held = row.prediction.style in ("sentence", "quote") and answers.contains_answer(text, golds)
     return held or answers.token_f1(text, golds, "1.1") >= _RIGHT
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from wherefrom.text import Span, sentences, words
+from wherefrom.text import FUNCTION_WORDS, Span, sentences, words
 from wherefrom.types import Candidate, Passage, Word
 
 _MOST = 3  # sentences
@@ -31,6 +31,18 @@ _HANGING = re.compile(
 _TORN = re.compile(r"[)\]}.,;:!?%’”»]|[a-z]")  # the rest of what was taken for two sentences
 _CODE = re.compile(r"[;{}]\s*$|^\s*(?:[$>]\s|[{}\])]|</?\w)")
 _LEFT_OVER = re.compile(r"[|)\]},;:.]\s*")  # of what stood before
+_ASKS_HOW_OR_WHY = re.compile(
+    r"\bwhy\b|\bhow\s+(?!(?:many|much|old|long|far|tall|high|deep|often|big|large|fast|heavy|wide|few|soon)\b)\w"
+    r"|\bwhat\s+(?:happens|causes|if|should|steps)\b|\bhow(?:\s+come)?\s*\?*$",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(  # a sentence that begins so says more of what the one before it says
+    r"(?:it|its|this|that|these|those|they|then|thus|therefore|so|hence|otherwise|instead|also|next|after(?:wards)?|once"
+    r"|finally|first|second|to\b|if|when|because|since|for example|for this|as a result|in this case|that way|by doing"
+    r"|you (?:can|may|must|should|need))\b",
+    re.IGNORECASE,
+)
+_STEM = 5  # letters
 _SHORT_LINE = 48  # characters; text goes on in the next line because it is another one, not because the page ends
 _CLOSED = re.compile(r"""[.!?…。！？][\])"'”’»]*$""")
 
@@ -43,6 +55,49 @@ def quotation(candidate: Candidate) -> tuple[Word, ...]:
         return _joined(passage, rows, layout=True)
     start, end = _extent(passage.text, span)
     return _joined(passage, [(start, end)], layout=_is_layout(passage.text[start:end]))
+
+
+def answering(question: str, candidate: Candidate) -> tuple[Word, ...]:
+    """The one to three sentences that answer: a quotation, and where it is asked how or why what goes on from it."""
+    passage, span = candidate.passage, (candidate.start, candidate.end)
+    if _table_rows(passage.text, span) is not None or not _ASKS_HOW_OR_WHY.search(question):
+        return quotation(candidate)
+    start, end = _going_on(passage.text, *_extent(passage.text, span), question)
+    return _joined(passage, [(start, end)], layout=_is_layout(passage.text[start:end]))
+
+
+def _going_on(text: str, start: int, end: int, question: str) -> Span:
+    """The extent with the sentences next to it that say more of the same, as long as it stays short.
+
+    Those behind it come first: a step follows a step, and what is said by the way stands in front. One in front is
+    taken where it shares words with the question that the extent lacks.
+    """
+    spans = sentences(text)
+    while (following := next((each for each in spans if each[0] >= end), None)) is not None:
+        if not _fits(text, spans, start, following[1]) or not _belongs(text, end, following[0]):
+            break
+        more = _GOES_ON.match(text, following[0]) or _ITEM.match(text, following[0])
+        if not more and not _stems(text[slice(*following)]) & _stems(question):
+            break
+        end = following[1]
+    before = next((each for each in reversed(spans) if each[1] <= start), None)
+    if before is not None and _fits(text, spans, before[0], end) and _belongs(text, before[1], start):
+        lacking = _stems(question) - _stems(text[start:end])
+        if len(lacking & _stems(text[slice(*before)])) > 1:
+            start = _cut_heading(text, before[0], before[1])
+    return start, end
+
+
+def _fits(text: str, spans: list[Span], start: int, end: int) -> bool:
+    """Whether it is three sentences at most, and none too long."""
+    count = sum(first >= start and last <= end for first, last in spans)
+    return count <= _MOST and end - start <= _MOST_CHARACTERS and _CLOSED.search(text[start:end]) is not None
+
+
+def _stems(text: str) -> set[str]:
+    """What words are about, without their endings."""
+    small = (text[first:last].lower() for first, last in words(text))
+    return {word[:_STEM] for word in small if len(word) > 2 and word.isalpha() and word not in FUNCTION_WORDS}
 
 
 def _table_rows(text: str, span: Span) -> list[Span] | None:

@@ -1,7 +1,8 @@
 """The answer in the documents' own words: nothing is written that does not stand in a passage.
 
 Use it whenever every word has to be quotable. `short` gives the candidate as it was read, `sentence` the
-sentences that hold it (or the row of a table, or the item of a list: `quoting.py`), `passage` the whole passage.
+sentences that hold it (or the row of a table, or the item of a list: `quoting.py`), `quote` these and what belongs to
+them where a question asks how or why, `passage` the whole passage.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from wherefrom.stages import OnWords
 from wherefrom.text import words
 from wherefrom.types import Answer, Candidate, Hit, Passage, Question, Style, Word, joined
-from wherefrom.write.quoting import quotation
+from wherefrom.write.quoting import answering, quotation
 
 
 class VerbatimWriter:
@@ -27,21 +28,23 @@ class VerbatimWriter:
         on_words: OnWords | None = None,  # noqa: ARG002 - all words are there at once
     ) -> list[Answer]:
         return [
-            _quoted(read[0], style, chance) if read else Answer(None, style, chance)
-            for _, read, chance in zip(questions, candidates, chances, strict=True)
+            _quoted(question, read[0], style, chance) if read else Answer(None, style, chance)
+            for question, read, chance in zip(questions, candidates, chances, strict=True)
         ]
 
 
-def _quoted(candidate: Candidate, style: Style, chance: float) -> Answer:
-    quoted = _words(candidate, style)
+def _quoted(question: Question, candidate: Candidate, style: Style, chance: float) -> Answer:
+    quoted = _words(question, candidate, style)
     return Answer(joined(quoted), style, chance, quoted, (candidate.passage,), how="quoted")
 
 
-def _words(candidate: Candidate, style: Style) -> tuple[Word, ...]:
+def _words(question: Question, candidate: Candidate, style: Style) -> tuple[Word, ...]:
     """What the style quotes of the passage."""
     passage = candidate.passage
     if style == "passage":
         return copied_words(passage, 0, len(passage.text))
+    if style == "quote":
+        return answering(question.text, candidate) or copied_words(passage, candidate.start, candidate.end)
     if style == "sentence":
         return quotation(candidate) or copied_words(passage, candidate.start, candidate.end)
     return copied_words(passage, candidate.start, candidate.end)

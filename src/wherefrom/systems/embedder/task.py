@@ -183,8 +183,17 @@ class EmbedderTask:
         passages, passage_mask = self._padded("passage", list(places))
         vectors = self._lessons.get("vectors")
         given = torch.zeros(len(places), 0) if vectors is None else vectors[list(places)]
-        columns = [torch.from_numpy(each) for each in (lists, there, logits, heard)]
-        return EmbedderBatch(tokens, mask, passages, passage_mask, *columns, given=given)
+        return EmbedderBatch(
+            questions=tokens,
+            question_mask=mask,
+            passages=passages,
+            passage_mask=passage_mask,
+            lists=torch.from_numpy(lists),
+            there=torch.from_numpy(there),
+            logits=torch.from_numpy(logits),
+            heard=torch.from_numpy(heard),
+            given=given,
+        )
 
 
 def padded(rows: Sequence[NDArray[numpy.int32]], settings: EmbedderTaskSettings) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ import { byId, make } from "./dom.js";
 import * as problems from "./problems.js";
 import { progress, Turn } from "./turn.js";
 
-const STYLES = { short: "a few words", sentence: "a sentence", passage: "a passage" };
+const STYLES = { short: "a few words", sentence: "a sentence", quote: "a quotation", passage: "a passage" };
 const MOST_TURNS = 30; // that stay on the page
 const SENT_TURNS = 6; // with a question: a follow-up hardly ever reaches further back
 
