@@ -95,18 +95,22 @@ def training(
 
 
 def write_provenance(system: str, stages: Sequence[Stage], out: Path) -> None:
-    """Into every folder of weights all that is known so far of where it comes from."""
+    """Into every folder of weights all that is known so far of where it comes from.
+
+    A folder that was made of earlier weights brings their provenance along, and keeps what stands there.
+    """
     notes = {stage.name: note for stage in stages if (note := note_of(out, stage.name))}
     commit, changed = commit_of()
     for stage in stages:
         if stage.weights and stage.name in notes and stage.output.is_dir():
+            earlier = read_json(stage.output / PROVENANCE)
             provenance = {
-                "model": system,
+                "model": earlier.get("model", system),
                 "commit": commit,
                 "uncommitted_changes": changed,
                 "versions": versions(),
                 "files": _hashes(stage.output),
-                "stages": notes,
+                "stages": {**earlier.get("stages", {}), **notes},
             }
             write_json(stage.output / PROVENANCE, provenance)
 

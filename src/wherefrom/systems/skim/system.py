@@ -14,7 +14,6 @@ import tempfile
 import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy
 import onnx
@@ -23,12 +22,11 @@ from numpy.typing import NDArray
 from wherefrom.errors import SettingsError
 from wherefrom.origin import file_hash
 from wherefrom.runtime.reader import FIRST, MODEL
-from wherefrom.runtime.weights import PROVENANCE
 from wherefrom.systems.skim.about import Inputs
 from wherefrom.systems.skim.material import collect
 from wherefrom.systems.skim.parts import parts
 from wherefrom.train.progress import paced
-from wherefrom.train.stages import Facts, Say, Stage, needed, read_json
+from wherefrom.train.stages import Facts, Say, Stage, needed
 
 _HELD_OUT = 5  # one question in so many is measured with
 _KEPT = (1, 2, 3, 4, 5, 6, 8)  # passages read by all layers, for which figures are noted
@@ -99,17 +97,12 @@ def _skimming(inputs: Inputs, material: Path, out: Path, settings: SkimSettings,
     figures = kept(seen[held] @ weights + bias, relevance[held], question[held])
     for passages, shares in figures.items():
         say(f"skim: the most relevant passage is among the best {passages} of {shares['of']:.1f}: {shares['kept']:.1%}")
-    shutil.copytree(inputs.weights, out, ignore=shutil.ignore_patterns(MODEL, PROVENANCE))
+    shutil.copytree(inputs.weights, out, ignore=shutil.ignore_patterns(MODEL))
     first, rest = parts(onnx.load(inputs.weights / MODEL), settings.layers, weights, bias)
     onnx.save(first, out / FIRST)
     onnx.save(rest, out / MODEL)
     _note_rule(out / "settings.toml", settings)
-    return {"kept": {str(passages): shares["kept"] for passages, shares in figures.items()}, "reader": _history(inputs)}
-
-
-def _history(inputs: Inputs) -> dict[str, Any]:
-    """Where the reader that was cut comes from."""
-    return read_json(inputs.weights / PROVENANCE)
+    return {"kept": {str(passages): shares["kept"] for passages, shares in figures.items()}}
 
 
 def _note_rule(file: Path, settings: SkimSettings) -> None:
