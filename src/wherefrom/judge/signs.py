@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wherefrom.features.chance import probability
 from wherefrom.features.expected import expected, holds
 from wherefrom.features.matching import Matcher
-from wherefrom.features.merits import BOUND, NAME, NUMBER, around, bounded, log_sum, share_missing
+from wherefrom.features.merits import BOUND, NAME, NUMBER, around, bounded, different, log_sum, share_missing
 from wherefrom.features.overlap import Stems, coverage, rarity
 from wherefrom.features.polarity import asks_yes_no, pooled_truth
 from wherefrom.features.querytype import query_type
@@ -69,7 +69,9 @@ OF_WORD = (
     "leading rarest missing",
     "leading names missing",
 )
-NAMES = (*OF_READING, *OF_ANSWER, *OF_WORD, *OF_MEANING)
+# By the order that a re-ranker put the answers in; both 0 where none did.
+OF_ORDER = ("order share", "order lead")
+NAMES = (*OF_READING, *OF_ANSWER, *OF_WORD, *OF_MEANING, *OF_ORDER)
 
 _NOTHING = -6.0  # relevance of a passage that has nothing to do with the question
 _CANDIDATES = 10  # that it was fitted on
@@ -96,6 +98,7 @@ def features(
         *_of_shape(question, wanted, candidates[0], stems),
         *_of_word(question, wanted, hits, held, readings),
         *_of_meaning(question, hits, candidates[0], matcher),
+        *_of_order(candidates),
     )
 
 
@@ -281,6 +284,21 @@ def _of_meaning(
     beside = f"{best.passage.title}\n{best.passage.section}\n{around(best)}"
     own, near, *rest = matcher.scores(question, [_whole(best.passage), beside, *(_whole(each) for each in others)])
     return own, near, own - max(rest, default=0.0)
+
+
+# Whether it leads clearly.
+
+
+def _of_order(candidates: Sequence[Candidate]) -> tuple[float, float]:
+    """order share: the log share of the answer among all different answers, by the re-ranker's scores. order lead: over
+    the next different one.
+    """
+    chosen = different(candidates)
+    scores = [candidate.features["rerank"] for candidate in chosen if "rerank" in candidate.features]
+    if len(scores) < len(chosen):
+        return 0.0, 0.0
+    lead = bounded(scores[0] - max(scores[1:])) if len(scores) > 1 else BOUND
+    return max(scores[0] - log_sum(scores), -BOUND), lead
 
 
 # Whether the word is right.

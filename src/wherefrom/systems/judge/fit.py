@@ -59,6 +59,8 @@ SIGNS = {
     "nearness": 1,
     "near nearness": 1,
     "nearness lead": 1,
+    "order share": 1,
+    "order lead": 1,
 }
 FITTED = tuple(SIGNS)
 # Of the word, for questions of yes or no.
