@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -148,7 +148,10 @@ class ReaderSession:
             return [{key: read[pairs[key]] for key in row} for row in rows]
         skimmed = self._outputs(windows, FIRST)
         estimates = _estimates(windows, skimmed)
-        chosen = [self._promising([pairs[key] for key in row], estimates) for row in rows]
+        tokens = Counter[int]()
+        for window in windows:
+            tokens[window.pair] += len(window.tokens)
+        chosen = [self._promising([pairs[key] for key in row], estimates, tokens) for row in rows]
         wanted = frozenset(number for few in chosen for number in few)
         deep = [window for window in windows if window.pair in wanted]
         read = _joined(spans, deep, self._outputs(deep, MODEL, skimmed))
@@ -157,11 +160,13 @@ class ReaderSession:
     def _in_parts(self) -> bool:
         return (self.weights.folder / FIRST).exists()
 
-    def _promising(self, pairs: Sequence[int], estimates: Mapping[int, float]) -> frozenset[int]:
-        """Those of a question's pairs that all layers read."""
-        if not self._skim:
-            return frozenset(pairs)
+    def _promising(
+        self, pairs: Sequence[int], estimates: Mapping[int, float], tokens: Mapping[int, int]
+    ) -> frozenset[int]:
+        """Those of a question's pairs that all layers read: of sentences, which cost little, every one."""
         rule = self.weights.settings["skim"]
+        if not self._skim or sum(tokens[pair] for pair in pairs) < int(rule["tokens"]) * len(pairs):
+            return frozenset(pairs)
         most = max(int(rule["least"]), math.ceil(float(rule["share"]) * len(pairs)))
         return frozenset(sorted(pairs, key=lambda pair: -estimates[pair])[:most])
 

@@ -47,7 +47,7 @@ def skimming(tiny_reader_weights: Path, tmp_path_factory: pytest.TempPathFactory
     onnx.save(first, folder / FIRST)
     onnx.save(rest, folder / MODEL)
     settings = folder / "settings.toml"
-    settings.write_text(settings.read_text() + "[skim]\nlayers = 1\nshare = 0.3\nleast = 2\n")
+    settings.write_text(settings.read_text() + "[skim]\nlayers = 1\nshare = 0.3\nleast = 2\ntokens = 30\n")
     return folder
 
 
@@ -94,6 +94,11 @@ def test_the_estimate_decides_who_is_read(skimming: Path) -> None:
 
 def test_few_passages_are_all_read(skimming: Path) -> None:
     assert all(len(reading.start) for reading in read(skimming, PASSAGES[:2]))
+
+
+def test_sentences_are_all_read(skimming: Path) -> None:
+    short = [passage(f"s#{number}", f"red {number}") for number in range(7)]
+    assert all(len(reading.start) for reading in read(skimming, short))
 
 
 def test_a_batch_equals_one_by_one(skimming: Path) -> None:

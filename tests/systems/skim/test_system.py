@@ -22,7 +22,7 @@ from wherefrom.systems.skim.system import SkimSettings, stages
 from wherefrom.train.stages import read_json, run
 from wherefrom.types import Document
 
-SETTINGS = SkimSettings(layers=1, share=0.5, least=1, questions=6)
+SETTINGS = SkimSettings(layers=1, share=0.5, least=1, tokens=1, questions=6)
 
 
 def make(inputs: Inputs, out: Path) -> Listening:

@@ -39,13 +39,20 @@ class SkimSettings:
     layers: int = 6  # that skim; fewer hardly know yet what is relevant
     share: float = 0.4  # of a question's passages that all layers read
     least: int = 4  # passages that they read in any case
+    tokens: int = 96  # of a pair on the average, below which they read all: sentences, whose order is what is wanted
     questions: int = 1000  # of each source that the estimate is fitted on
     ridge: float = 300.0  # pull of the estimate's weights towards 0, after scaling
     seed: int = 7
 
     def __post_init__(self) -> None:
-        if min(self.layers, self.least, self.questions) < 1 or not 0.0 < self.share <= 1.0 or self.ridge <= 0:
-            raise SettingsError("layers, least, questions, share and ridge must be above 0, and share at most 1")
+        if (
+            min(self.layers, self.least, self.tokens, self.questions) < 1
+            or not 0.0 < self.share <= 1.0
+            or self.ridge <= 0
+        ):
+            raise SettingsError(
+                "layers, least, tokens, questions, share and ridge must be above 0, and share at most 1"
+            )
 
 
 DEFAULTS = SkimSettings()
@@ -109,7 +116,7 @@ def _note_rule(file: Path, settings: SkimSettings) -> None:
     import tomli_w
 
     values = tomllib.loads(file.read_text(encoding="utf-8"))
-    values["skim"] = {"layers": settings.layers, "share": settings.share, "least": settings.least}
+    values["skim"] = {name: getattr(settings, name) for name in ("layers", "share", "least", "tokens")}
     file.write_text(tomli_w.dumps(values), encoding="utf-8")
 
 
