@@ -135,7 +135,7 @@ class _Networks:
         from wherefrom.runtime.reader import ReaderSession
         from wherefrom.runtime.weights import Weights
 
-        return ReaderSession(Weights.named(self._settings.reader), self._settings.threads)
+        return ReaderSession(Weights.named(self._settings.reader), self._settings.threads, self._settings.skim)
 
     @cached_property
     def drqa(self) -> DrQASession:

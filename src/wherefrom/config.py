@@ -212,6 +212,7 @@ class RuntimeSettings:
     """Running trained networks."""
 
     reader: str = "reader"  # weights of the reader network: a shipped name, or a folder
+    skim: bool = True  # the reader's first layers choose the passages that all of them read, where its weights can
     matcher: str = "matcher"  # weights that tell how near words are in meaning, likewise
     drqa: str = "drqa"  # weights of DrQA's reader, likewise
     tagger: str = "tagger"  # weights of the tagger that the check of sentences and DrQA's reader ask, likewise

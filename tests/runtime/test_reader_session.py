@@ -120,7 +120,7 @@ def test_awkward_pairs_give_candidates_in_place_or_none(session: ReaderSession, 
 def test_one_pass_serves_ranking_reading_and_judging(session: ReaderSession, monkeypatch: pytest.MonkeyPatch) -> None:
     passes: list[int] = []
     whole = session._run
-    monkeypatch.setattr(session, "_run", lambda batch: passes.append(len(batch)) or whole(batch))
+    monkeypatch.setattr(session, "_run", lambda batch, *rest: passes.append(len(batch)) or whole(batch, *rest))
     ranked = ReaderRanker(session, keep=10).rank(QUESTIONS, HITS)
     paid = list(passes)
     read = SpanReader(session, 5, 8, 0.5).read(QUESTIONS, ranked)
@@ -224,9 +224,9 @@ def test_only_so_much_is_remembered(session: ReaderSession, monkeypatch: pytest.
     monkeypatch.setattr("wherefrom.runtime.reader._REMEMBERED", 2)
     passages = [passage(f"p#{n}", f"boat {n}") for n in range(4)]
     assert len(session.read(["what?"], [passages])[0]) == 4
-    assert len(session._remembered) == 4  # the next stages ask for all of them
-    session.read(["who?"], [passages[:1]])
-    assert len(session._remembered) == 2
+    assert sum(map(len, session._remembered.values())) == 4  # the next stages ask for all of them
+    session.read(["who?", "where?"], [passages[:1], passages[1:2]])
+    assert sum(map(len, session._remembered.values())) == 2
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from wherefrom.systems.contract import About, System
 
 SYSTEMS = {  # in the order of `wherefrom train --help`
     "reader": "wherefrom.systems.reader",
+    "skim": "wherefrom.systems.skim",
     "judge": "wherefrom.systems.judge",
     "yes-no": "wherefrom.systems.yes_no",
     "writer": "wherefrom.systems.writer",

@@ -9,9 +9,10 @@ from typing import Any
 import numpy
 import onnx
 from numpy.typing import NDArray
-from onnx import NodeProto, numpy_helper
+from onnx import GraphProto, NodeProto, numpy_helper
 from safetensors.numpy import save_file
 
+from wherefrom.runtime.reader import FIRST, SKIM
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.quantize import from_four_bits
 
@@ -27,8 +28,13 @@ def write_dequantized(model: Path, out: Path) -> list[str]:
 
 
 def dequantized(model: Path) -> _Arrays:
-    """The parameters of a network by name. A matrix is known by the bias that is added behind its product."""
+    """The parameters of a network by name. A matrix is known by the bias that is added behind its product.
+
+    Of a reader that skims the first layers lie in a file beside the model.
+    """
     graph = onnx.load(str(model)).graph
+    if (first := model.with_name(FIRST)).exists():
+        _put_together(graph, onnx.load(str(first)).graph)
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     users: dict[str, list[NodeProto]] = {}
     for node in graph.node:
@@ -50,6 +56,15 @@ def dequantized(model: Path) -> _Arrays:
             bias = _bias_behind(node, users, constants)
             weights[bias.removesuffix(".bias") + ".weight"] = matrix.T
     return weights
+
+
+def _put_together(graph: GraphProto, first: GraphProto) -> None:
+    """The nodes and weights of both, but for what makes an estimate of relevance between them."""
+    known = {tensor.name for tensor in graph.initializer}
+    graph.initializer.extend(
+        tensor for tensor in first.initializer if tensor.name not in known and not tensor.name.startswith(SKIM)
+    )
+    graph.node.extend(node for node in first.node if not any(name.startswith(SKIM) for name in node.input))
 
 
 def _bias_behind(node: NodeProto, users: dict[str, list[NodeProto]], constants: _Arrays) -> str:
