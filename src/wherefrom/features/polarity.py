@@ -19,7 +19,8 @@ _OPENING = re.compile(
 )
 # These offer no choice: `built or not`, `Python 3.8 or later`, `with or without a key`.
 _NO_CHOICE = re.compile(
-    r",?\s+or\s+(?:not|any|others?|another|even|so|similar|equivalent)\b|\bwith or without\b|\bone or more\b"
+    r"(?:,|(?<![\s,]))\s+or\s+(?:not|any|others?|another|even|so|similar|equivalent)\b"
+    r"|\bwith or without\b|\bone or more\b"
     r"|(?<=\d)\s+or\s+(?:later|newer|older|younger|earlier|higher|lower|larger|smaller|above|below|more|less|fewer)\b",
     re.IGNORECASE,
 )
@@ -28,9 +29,9 @@ _NO_CHOICE = re.compile(
 _ELSE = re.compile(
     r"\bor\b|\bhow (?:many|much)\b|,\s*(?:what|which|why|how)\b|\band\s+(?:what|why|how|who)\b"
     r"|\bwhat\W*$|\s(?:is|are|was|were) what\b"
-    r"|\W*(?:(?:can|could|may|might)\s+i\s+ask|(?:do|does|can|could|would|will)\s+(?:you|anyone|anybody|somebody|someone)"
+    r"|(?:(?:can|could|may|might)\s+i\s+ask|(?:do|does|can|could|would|will)\s+(?:you|anyone|anybody|somebody|someone)"
     r"\s+(?:happen to\s+)?(?:know|remember|recall|say|see))\s+(?:what|which|who|whom|whose|when|where|why|how)\b"
-    r"|\W*(?:can|could|will|would)\s+(?:you|anyone|somebody|someone)\s+(?:please\s+)?"
+    r"|(?:can|could|will|would)\s+(?:you|anyone|somebody|someone)\s+(?:please\s+)?"
     r"(?:name|tell|list|give|explain|describe|show|say|find\s+(?:me|us|out))\b",
     re.IGNORECASE,
 )

@@ -18,7 +18,7 @@ _MOST = 10  # subjects of one conversation
 _LONGEST_ANSWER = 12  # words; a longer one tells something and names nothing
 _TITLE_END = re.compile(r"\s[|–—-]\s|:\s")
 _WHO_IS = re.compile(r"\s*who(?:\s+(?:is|was)|['’]s)\s+(?=the\b)", re.IGNORECASE)
-_ITEMS = re.compile(r",\s+(?:and\s+|or\s+)?|\s+and\s+|\s+or\s+|;\s+")
+_ITEMS = re.compile(r",\s+(?:and\s+|or\s+)?|(?<!\s)\s+(?:and|or)\s+|;\s+")
 _NO_THINGS = frozenset("name term kind type sort part number amount percentage one ones example way".split())
 _TOO_LONG = 90  # characters: no name of a thing
 

@@ -15,7 +15,7 @@ from wherefrom.ingest.source import too_long
 _END = b"</doc>"
 _LONGEST_HEAD = 4096  # bytes; a title has 255 at most, and longer lines would be slow to match
 # WikiExtractor does not escape quotes in titles: a value ends where the next attribute or the tag's end follows.
-_ATTRIBUTE = re.compile(r'\s([A-Za-z]\w*)="(.*?)"(?=\s+[A-Za-z]\w*="|\s*/?>)')
+_ATTRIBUTE = re.compile(r'\s([A-Za-z]\w*)="(.{0,600}?)"(?=\s+[A-Za-z]\w*="|\s*/?>)')  # linear: of a head, cut off
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ def main(path: str, settings_json: str, opened: Callable[[str, Settings], Librar
 
 
 def _trouble(error: Exception) -> dict[str, Any]:
-    """What went wrong: the disk is full, or files cannot be read now, which may pass; the library, which may pass too; or the job itself."""
+    """What went wrong: the machine is full, or the library has trouble, which may pass; or the job itself."""
     if is_full(error):
         return {"full": str(error)}
     if isinstance(error, NotStarted):

@@ -20,7 +20,7 @@ _LONGEST = 700  # characters of one sentence; more is text without full stops, o
 _MANY_LINES = 5
 _FEW_WORDS = 4  # a sentence of fewer says little
 _LINE = re.compile(r"[^\n]*")
-_ITEM = re.compile(r"\s*(?:[-*•–·▪◦+]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)")
+_ITEM = re.compile(r"\s*(?:[-*•–·▪◦+]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)")  # linear: where sentences begin
 _CELL = re.compile(r"\s\|\s|\s\|$")
 _COLUMNS = re.compile(r"\S(?:\t|\s{3,})\S")
 _HANGING = re.compile(

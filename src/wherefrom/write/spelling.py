@@ -330,7 +330,7 @@ def _apostrophe(written: str, mark: str, following: str) -> tuple[str, bool]:
 
 def _inside_number(written: str, mark: str, following: str) -> bool:
     """Whether a mark between two numbers belongs to them: 3.5, 1,000 and 10:30, but not `in 1990, 300 people`."""
-    match = re.search(r"\d+$", written)
+    match = re.search(r"(?<!\d)\d+$", written)
     if match is None or not following[:1].isdigit():
         return False
     ahead = re.match(r"\d+", following)
