@@ -95,8 +95,6 @@ def _writing(folder: Folder, chance: random.Random) -> Work:
         ids = chance.sample([f"d{number}" for number in range(DOCUMENTS)], chance.randrange(1, 8))
         folder.version += 1
         version = 0 if remove else folder.version * 10 + (folder.path.name == "two")
-        for id in ids:
-            folder.may_be(id, version)
         steps.append((ids, version, remove))
 
     def work(say: Say) -> None:
@@ -104,6 +102,8 @@ def _writing(folder: Folder, chance: random.Random) -> Work:
             for ids, version, remove in steps:
                 if remove and not there_is(library):
                     continue
+                for id in ids:
+                    say(f"try {id} {version}")
                 if remove:
                     library.remove(ids)
                 else:
@@ -137,7 +137,10 @@ def _heard(folder: Folder, ended: Ended, what: str, outcome: Outcome, again: str
     """What was acknowledged counts from now on; the only thing that may be said is that the database is gone."""
     down = f"{LibraryUnreachable.__module__}.{LibraryUnreachable.__qualname__}"
     for line in ended.lines:
-        if line.startswith("done "):
+        if line.startswith("try "):
+            _, id, version = line.split()
+            folder.may_be(id, int(version))
+        elif line.startswith("done "):
             folder.safe(line)
             outcome.count("acknowledged")
         elif line == "answered":

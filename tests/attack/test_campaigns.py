@@ -14,9 +14,11 @@ import pytest
 pytest.importorskip("psutil", reason="`pip install 'wherefrom[dev]'` brings psutil")
 
 from attack.campaign import Attempt, Broke, Campaign, Outcome, run
+from attack.private_postgres import NoPostgres, programs
 from bench.measure import ROOT
 
-from attack import damage, fuzz, kills
+from attack import damage, fuzz, kills, shared
+from effort import times
 from wherefrom import Library
 from wherefrom.types import Document
 
@@ -37,6 +39,15 @@ def held(campaign: Campaign, work: Path, size: float, seed: int = 1) -> dict[str
 
 def test_killed_writers_lose_nothing(tmp_path: Path) -> None:
     assert held(kills.KILLS, tmp_path, 0.3)["n"] >= 6
+
+
+def test_killed_writers_and_servers_of_a_shared_database_lose_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg", reason="documents in PostgreSQL: pip install 'wherefrom[scale]'")
+    try:
+        programs()
+    except NoPostgres as missing:
+        pytest.skip(str(missing))
+    assert held(shared.SHARED, tmp_path, times(2, 20) / shared.KILLS_A_LIFE)["n"] >= 2
 
 
 def test_damage_is_seen_and_said_in_words(tmp_path: Path) -> None:

@@ -283,13 +283,7 @@ class LibraryFolder:
 
     def index(self, name: str) -> Index:
         """An index as of now, whoever has written to it."""
-        if name not in self.indexes:
-            self._find_indexes()
-            if name not in self.indexes:
-                raise LibraryError(
-                    f"the library at {self.path} has no {name} index; `wherefrom index {name} --library {self.path}` "
-                    "builds it"
-                )
+        self._need(name)
         version = self.store.version()
         if version != self._seen:
             self._find_indexes()
@@ -297,6 +291,16 @@ class LibraryFolder:
                 index.refresh()
             self._seen = version
         return self.indexes[name]
+
+    def _need(self, name: str) -> None:
+        """An error where the library lacks an index."""
+        if name not in self.indexes:
+            self._find_indexes()
+            if name not in self.indexes:
+                raise LibraryError(
+                    f"the library at {self.path} has no {name} index; `wherefrom index {name} --library {self.path}` "
+                    "builds it"
+                )
 
     def close(self) -> None:
         for index in self.indexes.values():

@@ -140,7 +140,8 @@ class SharedFolder(LibraryFolder):
             for index in self.indexes.values():
                 index.refresh()
             self._seen = version
-        return super().index(name)
+            self._need(name)
+        return self.indexes[name]
 
     def catch_up(self) -> None:
         """Take into the indexes what has changed; one process at a time does it, and others wait for it.
