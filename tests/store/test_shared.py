@@ -100,6 +100,7 @@ def test_a_folder_remembers_its_database_and_takes_no_other(
     opened.append(plain)
     assert plain.counts() == (1, 1), "without a word of where its documents are"
     assert plain.settings().split.words == 50
+    assert plain.settings().store.kind == "postgres"
     postgres.execute("CREATE SCHEMA elsewhere")
     try:
         other = postgres.url(schema="elsewhere")

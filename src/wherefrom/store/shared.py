@@ -18,13 +18,14 @@ import threading
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import tomli_w
 from filelock import FileLock, Timeout
 
 from wherefrom import __version__
-from wherefrom.config import Settings, to_mapping, without_password
+from wherefrom.config import Settings, StoreSettings, to_mapping, without_password
 from wherefrom.errors import (
     DiskFull,
     LibraryBusy,
@@ -209,7 +210,8 @@ class SharedFolder(LibraryFolder):
         saved = self.database.meta("settings")
         if saved is None:
             raise LibraryDamaged(f"{self.database.name} has lost the settings that its library was made with")
-        self.settings = with_fixed(self.settings, saved, self.path)
+        where = StoreSettings("postgres", without_password(self.database.name))
+        self.settings = replace(with_fixed(self.settings, saved, self.path), store=where)
         if not self.path.exists():
             self.path.mkdir(parents=True)
             self.path.chmod(0o700)
