@@ -328,6 +328,7 @@ def test_every_format_can_be_named_in_the_settings() -> None:
         ("node_modules/serve/docs/CHANGELOG.md", "Changelog", "serve: Changelog"),
         ("node_modules/p-limit/readme.md", "p-limit", "p-limit"),
         ("projects/fail2ban/README", "Fail2Ban: ban hosts", "Fail2Ban: ban hosts"),
+        ("express-5.3.0/package/Readme.md", "Installation", "express-5.3.0: Installation"),
         ("house/boiler.txt", "The boiler", "The boiler"),
         ("readme.md", "Usage", "Usage"),
     ],

@@ -34,6 +34,10 @@ def title_of(source: str) -> str:
         ),
         ('<div align="center"><H1><a href="/"><img alt="Logo"></a></H1></div>\n\n# Bridges\n', "Bridges"),
         ("<h1>Bridges\n\ntext\n", "Bridges"),
+        (
+            '<h3 align="center">\U0001f48e Platinum sponsors <br /></h3>\n\n## Table of contents\n\n# Bridges\n',
+            "Bridges",
+        ),
     ],
 )
 def test_the_title_is_the_front_matters_or_the_first_heading_or_the_file_name(source: str, title: str) -> None:

@@ -18,6 +18,7 @@ from wherefrom.ingest.ocr import PictureReader, _blocks, _Box, _rows
 from wherefrom.ingest.outcome import IngestFailure, Record
 
 Image: Any = pytest.importorskip("PIL.Image", reason="`pip install 'wherefrom[ocr]'` brings Pillow")
+ImageDraw: Any = pytest.importorskip("PIL.ImageDraw")
 SAMPLE = Path(__file__).parents[2] / "sample" / "library"
 needs_extra = pytest.mark.skipif(not ocr.available(), reason="`pip install 'wherefrom[ocr]'` reads scans")
 
@@ -82,6 +83,12 @@ def test_a_picture_is_read_and_one_without_writing_is_nothing(tmp_path: Path) ->
     icon = io.BytesIO()
     Image.new("RGBA", (64, 64)).save(icon, "PNG")
     assert put(tmp_path / "icon.png", icon.getvalue()) == []
+    plot = io.BytesIO()
+    lines = Image.new("L", (640, 480), 255)
+    ImageDraw.Draw(lines).line([(40, 440), (600, 440), (600, 40)], fill=0, width=3)
+    ImageDraw.Draw(lines).text((300, 445), "1", fill=0, font_size=30)
+    lines.save(plot, "PNG")
+    assert put(tmp_path / "plot.png", plot.getvalue()) == []  # the tick of an axis is no writing
     with pytest.raises(IngestError, match="it is damaged, or not a picture"):
         put(tmp_path / "broken.jpg", b"\xff\xd8\xff" + bytes(1000))
 

@@ -29,6 +29,11 @@ def test_otherwise_the_title_is_made_of_the_file_name(text: str) -> None:
     assert txt.read(text.encode(), "old_bridge.txt") == Record(None, "old bridge", text)
 
 
+def test_signs_that_make_the_first_line_stand_out_are_no_part_of_it() -> None:
+    assert txt.read(b"# Licence of the bridge #\n\nText.\n", "x.txt").title == "Licence of the bridge"
+    assert txt.read(b"*****\n\nText.\n", "some_stars.txt").title == "some stars"
+
+
 def test_leading_blank_lines_and_windows_line_ends_do_not_hide_the_title() -> None:
     assert txt.read(b"\r\n\r\nOld Bridge\r\n\r\nText.\r\n", "x.txt").title == "Old Bridge"
 

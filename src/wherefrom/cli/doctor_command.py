@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -130,7 +130,8 @@ def _networks(chosen: Settings) -> Iterator[Finding]:
     except WherefromError as error:
         yield Finding("networks", "wrong", str(error))
         return
-    for folder in dict.fromkeys([*used, Weights.named(chosen.runtime.matcher).folder]):
+    others = [chosen.runtime.matcher, *([chosen.runtime.followup] if chosen.conversation.follow_ups else [])]
+    for folder in dict.fromkeys([*used, *(Weights.named(name).folder for name in others)]):
         try:
             files = [file for file in sorted(folder.iterdir()) if file.is_file() and file.name != PROVENANCE]
             for file in files:
@@ -139,9 +140,15 @@ def _networks(chosen: Settings) -> Iterator[Finding]:
             yield Finding("networks", "wrong", str(error), "" if isinstance(error, WherefromError) else _REINSTALL)
         else:
             size = sum(file.stat().st_size for file in files)
-            yield Finding(
-                "networks", "fine", f"{folder.name}: {len(files)} files, {size / 1e6:.1f} MB, as they were made"
-            )
+            yield Finding("networks", "fine", f"{folder.name}: {_counted(files)}, {_as_size(size)}, as made")
+
+
+def _counted(files: Sequence[Path]) -> str:
+    return "1 file" if len(files) == 1 else f"{len(files)} files"
+
+
+def _as_size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
 
 
 def _speed(chosen: Settings) -> Iterator[Finding]:

@@ -155,7 +155,21 @@ _ALIKE = re.compile(  # files that every project has; which one it is of, only t
     re.IGNORECASE,
 )
 _ALIKE_CODE = re.compile(r"(?:__init__|__main__|index|main|mod|lib|setup|conf|config|types|utils|test)\.\w+")
-_NO_NAME = {"doc", "docs", "documentation", "html", "man", "en", "src", "lib", "files", "download", "downloads", "tmp"}
+_NO_NAME = {
+    "doc",
+    "docs",
+    "documentation",
+    "html",
+    "man",
+    "en",
+    "src",
+    "lib",
+    "files",
+    "download",
+    "downloads",
+    "tmp",
+    "package",
+}
 
 
 def in_folder(title: str, path: Path) -> str:

@@ -157,7 +157,8 @@ class _Renderer:
             return
         if self._heading and not self.first_heading:  # a row of badges is no title, and none is a part of one
             words = [token for token in tokens if token.type != "image"]
-            self.first_heading = " ".join(_inline_text(words).split())
+            heading = " ".join(_inline_text(words).split())
+            self.first_heading = "" if _NO_TITLE.fullmatch(heading) else heading
         self._block(text, self._heading)
 
     def _block(self, text: str, level: int = 0) -> None:
@@ -177,6 +178,7 @@ class _Renderer:
             self._headings = row
 
 
+_NO_TITLE = re.compile(r"(?:table of )?contents|toc|.*\bsponsors?\W*", re.IGNORECASE)  # of no document
 _HEADING = re.compile(r"<h([1-6])\b[^>]*+>", re.IGNORECASE)
 _PICTURE = re.compile(r"<(?:img|svg|picture)\b[^>]*+>", re.IGNORECASE)
 
@@ -188,7 +190,8 @@ def _heading_of(markup: str) -> str:
         return ""
     end = markup.lower().find(f"</h{heading[1]}", heading.end())
     inside = markup[heading.end() : end if end >= 0 else None]
-    return " ".join(fragment_text(_PICTURE.sub("", inside)).split())
+    words = " ".join(fragment_text(_PICTURE.sub("", inside)).split())
+    return "" if _NO_TITLE.fullmatch(words) else words
 
 
 def _inline_text(tokens: list[Token]) -> str:

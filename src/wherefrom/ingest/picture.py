@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from typing import Any
 
@@ -15,6 +16,8 @@ from wherefrom.types import Place
 _MOST_PIXELS = 100_000_000  # of a page; A3 in 600 dots an inch has 70 million
 _LARGE = 2_500  # pixels of the longer side, to which larger pages are made smaller: letters are still large enough
 _TO_BE_READ = 1_000  # pixels of the longer side; on smaller pictures, such as icons, nobody expects writing
+_WORD = re.compile(r"\w{2,}")
+_FEWEST_WORDS = 2  # on a page; the ticks of an axis, or a line taken for a letter, tell nothing
 _DAMAGED = "it is damaged, or not a picture of a kind that is read"
 
 
@@ -35,7 +38,7 @@ def read(data: bytes, name: str, pictures: PictureReader | None) -> Record:
             shown = _page(picture, page)
             largest = max(largest, *shown.shape[:2])
             text = "\n".join(pictures.lines(shown)).replace("\n\n\n", "\n\n")
-            if text:
+            if len(_WORD.findall(text)) >= _FEWEST_WORDS:
                 length += 2 if pieces else 0
                 if pages > 1:
                     places.append(Place(length, f"page {page}", page))

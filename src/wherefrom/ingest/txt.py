@@ -19,6 +19,8 @@ def _first_line(text: str) -> str:
     lines = text.lstrip("\ufeff \t\r\n")[: _LONGEST_TITLE * 4].splitlines()
     if len(lines) < 3 or lines[1].strip():
         return ""
-    line = lines[0].strip()
+    line = lines[0].strip(" \t#*=")  # signs that make it stand out are no part of it
+    if not line:
+        return ""
     is_title = len(line) <= _LONGEST_TITLE and any(map(str.isalnum, line)) and line[-1] not in ".,;:"
     return line if is_title else ""
