@@ -12,11 +12,12 @@ import argparse
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import msgspec
 
+from bench.facts import collect
 from wherefrom import Library
 from wherefrom.text import normalized
 from wherefrom.types import Trace, Turn
@@ -25,6 +26,7 @@ HERE = Path(__file__).parent
 QUESTIONS = HERE / "questions.jsonl"
 DOCUMENTS = (HERE.parents[1] / "sample" / "library", HERE / "library")
 HALVES = ("tune", "report")
+PACKAGES = ("wherefrom", "tantivy", "numpy")
 
 
 class FollowUpCase(msgspec.Struct, frozen=True):
@@ -51,6 +53,7 @@ class CaseOutcome:
     case: FollowUpCase
     trace: Trace
     whole: Trace  # of the first whole question, asked as it is
+    typed: Trace  # of what was typed, asked as it is: the baseline
 
     @property
     def understood(self) -> bool:
@@ -72,7 +75,9 @@ def cases() -> list[FollowUpCase]:
 
 def outcomes(library: Library) -> list[CaseOutcome]:
     return [
-        CaseOutcome(case, library.chat(turns=case.turns).ask(case.typed), library.ask(case.whole[0]))
+        CaseOutcome(
+            case, library.chat(turns=case.turns).ask(case.typed), library.ask(case.whole[0]), library.ask(case.typed)
+        )
         for case in cases()
     ]
 
@@ -88,6 +93,7 @@ def figures(every: Sequence[CaseOutcome]) -> dict[str, dict[str, int]]:
             "answered": sum(each.answered for each in some),
             "understood and answered": sum(each.understood and each.answered for each in some),
             "answered as a whole question": sum(each.answered_whole for each in some),
+            "answered as typed": sum(each.case.answered(each.typed.answer.text) for each in some if each.typed.answer),
         }
     return counted
 
@@ -106,6 +112,7 @@ def left_alone(library: Library, data: Path, count: int, seed: int) -> dict[str,
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.conversation", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, help="the folder of datasets, for the whole questions")
+    parser.add_argument("--out", type=Path, help="a JSON file for the figures, as `python -m bench.record` reads them")
     parser.add_argument("--count", type=int, default=500, help="whole questions")
     parser.add_argument("--seed", type=int, default=2024, help="which of them; the training measures seed 7")
     options = parser.parse_args(arguments)
@@ -125,6 +132,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.data:
             report["whole questions"] = {"": left_alone(library, options.data, options.count, options.seed)}
         print(json.dumps(report, indent=2))
+        if options.out:
+            options.out.write_text(
+                json.dumps({"facts": msgspec.to_builtins(asdict(collect(PACKAGES))), **report}, indent=2),
+                encoding="utf-8",
+            )
 
 
 if __name__ == "__main__":

@@ -252,7 +252,7 @@ def test_it_declines_in_plain_words_and_shows_what_was_nearest(site: str, opened
     expect(page.locator("#said")).to_contain_text("do not answer this")
     declined.get_by_role("button", name="Answer all the same").click()
     expect(page.locator(".answer .word").first).to_be_visible()
-    page.get_by_text("More", exact=True).click()
+    page.get_by_text("Filters", exact=True).click()
     page.get_by_label("Smallest chance").fill("100")
     page.get_by_label("Passages to find").fill("2")
     ask(page, ICELAND)
@@ -368,20 +368,74 @@ def test_a_thread_keeps_its_questions_and_opens_them_again(site: str, opened: Op
 
 def test_a_part_of_the_library_is_asked(site: str, opened: Open) -> None:
     page = opened(site)
-    page.get_by_text("More", exact=True).click()
+    page.get_by_text("Filters", exact=True).click()
     page.get_by_label("Only in folders").fill("history, science")
     ask(page, ICELAND)
     assert not newest(page).locator(".how a", has_text="Iceland").count()
+    expect(page.get_by_label("Only in folders")).to_be_hidden()  # it does not stand before the answer
+    expect(page.locator("#part")).to_contain_text("Only in history or science")
+    page.get_by_text("Filters", exact=True).click()
     page.get_by_label("Only in folders").fill("places")
     page.get_by_label("Only of types").fill(".html")
     with page.expect_request("**/ask") as sent:
         ask(page, ICELAND)
     assert sent.value.post_data_json["within"] == {"folders": ["places"], "types": ["html"]}
     assert newest(page).locator(".how a", has_text="Iceland").count()
+    page.get_by_text("Filters", exact=True).click()
     page.get_by_label("Since").fill("2999-01-01")
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Since")).to_be_hidden()
     page.get_by_label("Your question").fill(ICELAND)
     page.keyboard.press("Enter")
     expect(page.locator("#ask-trouble .trouble")).to_be_visible()  # says that no document fits
+    page.get_by_role("button", name="Ask everything").click()
+    expect(page.locator("#part")).to_be_hidden()
+    ask(page, ICELAND)
+    assert newest(page).locator(".how a", has_text="Iceland").count()
+
+
+def test_tags_are_seen_found_and_asked_by(own: str, opened: Open) -> None:
+    page = opened(own)
+    page.evaluate(
+        "() => fetch('/tags', {method: 'POST', headers: {'Content-Type': 'application/json'},"
+        " body: JSON.stringify({add: ['islands'], documents: ['places/iceland.html']})})"
+    )
+    page.get_by_text("Filters", exact=True).click()
+    expect(page.locator("#tags-known option")).to_have_attribute("value", "islands")
+    page.get_by_label("Only with tags").fill("islands")
+    with page.expect_request("**/ask") as sent:
+        ask(page, ICELAND)
+    assert sent.value.post_data_json["within"] == {"tags": ["islands"]}
+    expect(page.locator("#part")).to_contain_text("Only tagged islands")
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_label("Show those").fill("islands")
+    expect(page.locator("#documents-list > li")).to_have_count(1)
+    expect(page.locator("#documents-list .tag")).to_have_text("islands")
+
+
+def test_one_document_is_asked(site: str, opened: Open) -> None:
+    page = opened(site)
+    page.goto(f"{site}/#/document/places/iceland.html?at=10-20")
+    page.get_by_role("button", name="Ask this document").click()
+    expect(page.locator("#viewer")).to_be_hidden()
+    expect(page.get_by_label("Your question")).to_be_focused()
+    with page.expect_request("**/ask") as sent:
+        ask(page, ICELAND)
+    assert sent.value.post_data_json["within"] == {"folders": ["places/iceland.html"]}
+    links = newest(page).locator(".how a").evaluate_all("links => links.map(link => link.hash)")
+    assert links
+    assert all("iceland.html" in link for link in links)
+
+
+def test_where_it_declines_other_passages_are_offered_to_look_into(site: str, opened: Open) -> None:
+    page = opened(site)
+    ask(page, "Who invented the zipper in Iceland?")
+    near = newest(page).locator(".nearby > li")
+    assert 1 <= near.count() <= 4
+    texts = near.locator(".snippet").all_text_contents()
+    assert len(set(texts)) == len(texts)
+    near.first.get_by_role("link").click()
+    expect(page.locator("#viewer mark").first).to_be_visible()
 
 
 def test_how_a_follow_up_was_understood_is_told(site: str, opened: Open) -> None:
@@ -431,7 +485,7 @@ def test_a_table_of_contents_is_not_the_nearest_answer(tmp_path: Path, opened: O
     library.put([Document("contents.txt", lines, "Contents"), Document("boiler.md", "The boiler hums.", "The boiler")])
     with serving_page(library) as address:
         page = opened(address)
-        page.get_by_text("More", exact=True).click()
+        page.get_by_text("Filters", exact=True).click()
         page.get_by_label("Smallest chance").fill("100")
         ask(page, "Who is the owner of the boiler?")
         expect(page.locator(".declined .quote")).to_have_text("The boiler hums.")

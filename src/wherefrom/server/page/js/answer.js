@@ -1,6 +1,7 @@
 // The answer word by word, and for each word the place it came from.
 
 import { count, make, named, plain } from "./dom.js";
+import { badge } from "./icons.js";
 import { inDocument, placeOf, quoted, rangesOf, tricky } from "./text.js";
 import { linkTo } from "./viewer.js";
 
@@ -142,6 +143,7 @@ export class AnswerView {
     this.words.forEach((word, index) => {
       const place = word.source === "passage" ? ids.indexOf(word.passage_id) + 1 : 0;
       const ends = this.words[index + 1]?.passage_id !== word.passage_id;
+      elements[index].classList.toggle("joined", word.text.length < 25); // its number stays on its line
       if (place && ends) elements[index].dataset.mark = place;
       else delete elements[index].dataset.mark;
     });
@@ -223,7 +225,7 @@ export class AnswerView {
       const quote = quoted(passage.text, ranges, chosen ? exact : null);
       const link = opener(passage, aims, chosen ? "Open the document at this word" : "Open the document here");
       const name = named(passage.title || passage.document_id);
-      const head = make("p", { class: "source-head" }, make("span", { class: "place" }, String(at + 1)), name);
+      const head = make("p", { class: "source-head" }, make("span", { class: "place" }, String(at + 1)), badge(passage.document_id), name);
       const section = make("p", { class: "muted small" }, ...whereabouts(passage, (chosen ? exact : ranges[0])?.start));
       return make("li", { class: `card source${chosen ? " held" : ""}` }, head, section, quote, link);
     });

@@ -26,6 +26,7 @@ export const api = {
     json("GET", `/documents/${encodeURIComponent(id)}?start=${start}&characters=${characters}`, undefined, signal),
   page: (id, wanted, signal) => picture(`/originals/${encodeURIComponent(id)}?${new URLSearchParams(wanted)}`, signal),
   remove: (id) => json("DELETE", `/documents/${encodeURIComponent(id)}?wait=20`),
+  tags: () => json("GET", "/tags"),
   jobs: () => json("GET", "/jobs?limit=20"),
   job: (id, seconds) => json("GET", `/jobs/${encodeURIComponent(id)}?wait=${seconds}`),
   cancel: (id) => json("DELETE", `/jobs/${encodeURIComponent(id)}?wait=5`),

@@ -2,6 +2,8 @@
 
 import { ask } from "./api.js";
 import { byId, make } from "./dom.js";
+import { icon } from "./icons.js";
+import { Part } from "./part.js";
 import * as problems from "./problems.js";
 import { progress, Turn } from "./turn.js";
 
@@ -13,8 +15,11 @@ export class Asking {
   #running = null;
   #ready = { styles: [], style: "short", min_chance: 0, documents: 0 };
   #thread = []; // the newest first
+  #part = new Part();
 
   constructor() {
+    byId("more-icon").append(icon("filter"));
+    byId("afresh").append(icon("plus"), make("span", { class: "wide" }, " New thread"));
     byId("ask-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.ask();
@@ -27,6 +32,7 @@ export class Asking {
     byId("stop").onclick = () => this.#running?.abort();
     byId("afresh").onclick = () => this.#afresh();
     byId("ask-form").addEventListener("invalid", () => (document.querySelector(".more").open = true), true);
+    byId("ask-form").addEventListener("submit", () => this.#part.close());
     byId("question").addEventListener("input", () => this.#offer());
   }
 
@@ -133,6 +139,11 @@ export class Asking {
     byId("question").focus();
   }
 
+  /** The next questions are for one document alone. */
+  about(id) {
+    this.#part.only({ folders: [id] });
+  }
+
   #edit(text) {
     byId("question").value = text;
     byId("question").focus();
@@ -144,21 +155,9 @@ export class Asking {
     const style = document.querySelector("input[name=style]:checked")?.value;
     if (style) asked.style = style;
     if (byId("k").value) asked.k = byId("k").valueAsNumber;
-    const within = this.#within();
+    const { within } = this.#part;
     if (Object.keys(within).length) asked.within = within;
     if (byId("min-chance").value) asked.min_chance = byId("min-chance").valueAsNumber / 100;
     return asked;
-  }
-
-  /** The part of the library that is asked, by what stands under More. */
-  #within() {
-    const listed = (id) =>
-      byId(id)
-        .value.split(",")
-        .map((each) => each.trim())
-        .filter(Boolean);
-    const part = { folders: listed("folders"), types: listed("types").map((type) => type.replace(/^\./, "")) };
-    const since = byId("since").value;
-    return { ...Object.fromEntries(Object.entries(part).filter(([, names]) => names.length)), ...(since ? { since } : {}) };
   }
 }

@@ -2,7 +2,9 @@
 
 import { clipped, make, named, width } from "./dom.js";
 import { atMark, opener, whereabouts } from "./answer.js";
+import { badge } from "./icons.js";
 import { inDocument, quoted } from "./text.js";
+import { linkTo } from "./viewer.js";
 
 /** Never "100 in 100": nothing here is certain. */
 export function inHundred(chance) {
@@ -55,10 +57,40 @@ export function beyond(reason) {
 }
 
 const MAY_BE = 0.35; // from which chance on the nearest answer is offered as one that may be right
+const NEARBY = 4; // passages shown beside what it declines
+
+/** What was nearest to an answer: never a table of contents. */
+function nearestOf(candidates) {
+  return candidates.find(({ passage }) => !isContents(passage.text));
+}
+
+/** The answer that it offers though it is not sure, if it does. */
+export function offered(chance, candidates) {
+  return chance >= MAY_BE ? nearestOf(candidates) : undefined;
+}
+
+/** Where it declines: the passages that come next, to look into. */
+export function nearby(hits, candidates) {
+  const shown = nearestOf(candidates)?.passage.id ?? hits.find((hit) => !isContents(hit.passage.text))?.passage.id;
+  const seen = new Set(); // the same words in two files are shown once
+  const others = hits
+    .map((hit) => ({ ...hit.passage, snippet: clipped(hit.passage.text, 170) }))
+    .filter(({ id, text, snippet }) => id !== shown && !isContents(text) && !seen.has(snippet) && seen.add(snippet));
+  if (!others.length) return [];
+  const row = (passage) => {
+    const { document_id: id, title, start, end, snippet } = passage;
+    const link = make("a", { href: linkTo(id, [{ start, end }]) }, named(title || id));
+    const facts = make("p", { class: "muted small" }, ...whereabouts(passage));
+    const head = make("p", { class: "source-head" }, badge(id), link);
+    return make("li", {}, head, facts, make("p", { class: "small snippet", dir: "auto" }, snippet));
+  };
+  const list = make("ul", { class: "plain nearby" }, ...others.slice(0, NEARBY).map(row));
+  return [make("section", { class: "places" }, make("h3", {}, "Passages that come near"), list)];
+}
 
 /** That it declines, in plain words, with what was nearest; `anyway` asks again whatever the chance. */
 export function declined(chance, needed, candidates, hits, anyway) {
-  const nearest = candidates.find(({ passage }) => !isContents(passage.text));
+  const nearest = nearestOf(candidates);
   const passage = nearest?.passage ?? hits.find((hit) => !isContents(hit.passage.text))?.passage;
   const maybe = Boolean(nearest) && chance >= MAY_BE;
   const box = make("div", { class: "card declined" });
@@ -79,7 +111,7 @@ export function declined(chance, needed, candidates, hits, anyway) {
     const aim = nearest ? range : [{ start: 0, end: Array.from(passage.text).length }];
     const quote = quoted(passage.text, range);
     const name = named(passage.title || passage.document_id);
-    const head = make("p", { class: "source-head" }, name);
+    const head = make("p", { class: "source-head" }, badge(passage.document_id), name);
     const facts = make("p", { class: "muted small" }, ...whereabouts(passage, range[0]?.start));
     const link = opener(passage, inDocument(aim, passage), "Open the document here");
     box.append(make("div", { class: "source" }, head, facts, quote, link));

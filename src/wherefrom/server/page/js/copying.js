@@ -1,23 +1,24 @@
 // An answer for elsewhere: plain with its sources, as Markdown, as BibTeX, and the question's address.
 
 import { byId, clipped, make, plain } from "./dom.js";
+import { icon } from "./icons.js";
 import { between, inDocument, placeOf } from "./text.js";
 
 /** Buttons for a finished answer; `cited` is what `AnswerView` tells of it. */
 export function copying(question, style, cited) {
   const status = make("span", { role: "status" });
-  const button = (text, made) => {
+  const button = (drawn, text, name, made) => {
     const copy = async () => (status.textContent = (await copied(made())) ? "Copied." : "");
-    return make("button", { type: "button", onclick: copy }, text);
+    return make("button", { type: "button", class: "tool", "aria-label": name, title: name, onclick: copy }, icon(drawn), text);
   };
   const buttons = cited
     ? [
-        button("Copy", () => asText(question, cited)),
-        button("Copy as Markdown", () => asMarkdown(question, cited)),
-        button("Copy as BibTeX", () => asBibtex(cited)),
+        button("copy", "Copy", "Copy", () => asText(question, cited)),
+        button("text", "Markdown", "Copy as Markdown", () => asMarkdown(question, cited)),
+        button("book", "BibTeX", "Copy as BibTeX", () => asBibtex(cited)),
       ]
     : [];
-  const link = button("Copy a link", () => addressOf(question, style));
+  const link = button("link", "Link", "Copy a link", () => addressOf(question, style));
   return make("p", { class: "buttons", role: "group", "aria-label": "Take it elsewhere" }, ...buttons, link, status);
 }
 

@@ -2,6 +2,7 @@
 
 import { api } from "./api.js";
 import { byId, count, make, named, plain } from "./dom.js";
+import { badge, icon } from "./icons.js";
 import * as problems from "./problems.js";
 import { linkTo } from "./viewer.js";
 
@@ -74,7 +75,7 @@ export class Documents {
 
   #filter(stay = false) {
     const wanted = byId("filter").value.trim().toLowerCase();
-    const holds = ({ title, id }) => `${title}\n${id}`.toLowerCase().includes(wanted);
+    const holds = ({ title, id, tags }) => [title, id, ...(tags ?? [])].join("\n").toLowerCase().includes(wanted);
     this.#found = wanted ? this.#documents.filter(holds) : this.#documents;
     const last = Math.max(0, Math.ceil(this.#found.length / ROWS) - 1);
     this.#page = stay ? Math.min(this.#page, last) : 0;
@@ -112,13 +113,16 @@ export class Documents {
     const what = make("div", { class: "what" }, make("a", { href: linkTo(document.id) }, named(name)));
     const facts = make("span", { class: "muted small" }, named(document.id));
     facts.append(`, ${count(document.passages, "passage")}, ${count(document.characters, "character")}`);
+    for (const tag of document.tags ?? []) facts.append(" ", named(tag, { class: "tag" }));
+    if (document.gone) facts.append(" ", make("span", { class: "tag gone" }, "its file is gone"));
     what.append(facts);
     const remove = make(
       "button",
-      { type: "button", "aria-label": `Remove ${plain(name)}`, onclick: () => this.#confirm(document) },
+      { type: "button", class: "tool", "aria-label": `Remove ${plain(name)}`, onclick: () => this.#confirm(document) },
+      icon("bin"),
       "Remove",
     );
-    return make("li", {}, what, remove);
+    return make("li", {}, badge(document.id), what, remove);
   }
 
   #confirm(document) {

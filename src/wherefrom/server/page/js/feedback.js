@@ -2,6 +2,7 @@
 
 import { api } from "./api.js";
 import { make } from "./dom.js";
+import { icon } from "./icons.js";
 import * as problems from "./problems.js";
 
 /** Buttons for a finished trace. */
@@ -40,7 +41,7 @@ export function feedback(trace, number) {
     event.preventDefault();
     if (better.value.trim()) send("wrong", better.value.trim());
   });
-  const say = (text, onclick) => make("button", { type: "button", onclick }, text);
+  const say = (drawn, text, onclick) => make("button", { type: "button", class: "tool", onclick }, icon(drawn), text);
   const open = () => {
     form.hidden = false;
     better.focus();
@@ -48,10 +49,10 @@ export function feedback(trace, number) {
   const buttons = make(
     "p",
     { class: "buttons", role: "group", "aria-label": "Was this right?" },
-    make("span", {}, answer.text === null ? "Right not to answer?" : "Was this right?"),
-    say("Right", () => send("right")),
-    say("Wrong", () => send("wrong")),
-    say("I know better…", open),
+    make("span", { class: "muted" }, answer.text === null ? "Right not to answer?" : "Was this right?"),
+    say("right", "Right", () => send("right")),
+    say("wrong", "Wrong", () => send("wrong")),
+    say("pencil", "I know better…", open),
     status,
   );
   return make("div", {}, buttons, form, trouble);

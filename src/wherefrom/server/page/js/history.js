@@ -34,7 +34,7 @@ export function showHistory(again) {
     );
     const button = make(
       "button",
-      { type: "button", onclick: () => again(question, style), "aria-label": `Ask again: ${question}` },
+      { type: "button", class: "tool", onclick: () => again(question, style), "aria-label": `Ask again: ${question}` },
       "Ask again",
     );
     return make("li", {}, what, button);

@@ -13,7 +13,7 @@ import { placeIn, Viewer } from "./viewer.js";
 const VIEWS = { "#/": "ask", "#/documents": "documents", "#/history": "history" };
 
 const asking = new Asking();
-const viewer = new Viewer();
+const viewer = new Viewer((id) => askAbout(id));
 const documents = new Documents(() => changed());
 const uploads = new Uploads(() => changed());
 let view = "#/";
@@ -81,6 +81,14 @@ async function askAgain(question, style) {
   await configured;
   asking.ask(question, style);
   byId("question").focus();
+}
+
+/** Back to the question, which is then asked of one document. */
+function askAbout(id) {
+  viewer.close();
+  history.pushState(null, "", "#/");
+  see("#/", false);
+  asking.about(id);
 }
 
 /** What the library is; the page can be used meanwhile. */

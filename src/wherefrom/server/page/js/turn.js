@@ -1,10 +1,11 @@
 // One question of the thread and all that is known of its answer, as it comes.
 
 import { AnswerView } from "./answer.js";
-import { beyond, declined, gauge, inHundred, threshold } from "./chance.js";
+import { beyond, declined, gauge, inHundred, nearby, offered, threshold } from "./chance.js";
 import { copying } from "./copying.js";
 import { byId, clipped, count, make, named } from "./dom.js";
 import { feedback } from "./feedback.js";
+import { icon } from "./icons.js";
 import { remember } from "./history.js";
 import { explained, timed } from "./why.js";
 
@@ -31,7 +32,7 @@ export class Turn {
     this.fold = make("details", { class: "how", hidden: true }, make("summary", {}, this.foldName));
     this.fold.append(this.whyPlace, this.timePlace);
     this.heading = make("h2", { class: "asked", id: `asked-${this.number}`, tabindex: "-1" }, named(asked.question));
-    const edit = make("button", { type: "button", class: "quiet small", onclick: () => acts.edit(asked.question) }, "Edit");
+    const edit = make("button", { type: "button", class: "tool", onclick: () => acts.edit(asked.question) }, icon("pencil"), "Edit");
     edit.setAttribute("aria-label", `Edit the question: ${asked.question}`);
     this.understoodPlace = make("p", { class: "understood small", hidden: true });
     this.line = make("button", { type: "button", class: "quiet line", hidden: true, "aria-expanded": "false" });
@@ -39,7 +40,7 @@ export class Turn {
     this.body = make(
       "div",
       { class: "turn-body" },
-      make("div", {}, this.told, this.chancePlace),
+      make("div", { class: "said" }, this.told, this.chancePlace),
       this.wherePlace,
       this.actsPlace,
       this.fold,
@@ -128,7 +129,10 @@ export class Turn {
     this.actsPlace.replaceChildren(copying(this.asked.question, this.asked.style, cited), feedback(trace, this.number));
     this.timePlace.textContent = timed(trace.timings);
     if (answer.text !== null) this.timePlace.before(threshold(this.needed));
-    this.done = answer.text ?? (answer.reason ? "Out of reach." : "Not answered by these documents.");
+    const perhaps = answer.reason ? null : offered(answer.chance, this.#candidates);
+    this.done =
+      answer.text ??
+      (answer.reason ? "Out of reach." : perhaps ? `Not sure enough: ${perhaps.text}` : "Not answered by these documents.");
     progress(answer.text === null ? "Declined." : "Answered.", true);
     byId("said").textContent =
       answer.text === null
@@ -146,7 +150,7 @@ export class Turn {
 
   #decline(chance) {
     this.told.replaceChildren(declined(chance, this.needed, this.#candidates, this.#hits, this.acts.anyway));
-    this.wherePlace.replaceChildren();
+    this.wherePlace.replaceChildren(...nearby(this.#hits, this.#candidates));
   }
 
   #why(answered, declines = false) {

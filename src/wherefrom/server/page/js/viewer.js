@@ -40,7 +40,9 @@ export class Viewer {
   #asText = false; // what the person chose last
   #leaf = new Leaf((problem) => this.#pageless(problem));
 
-  constructor() {
+  /** `about` is called with a document that alone is to be asked. */
+  constructor(about) {
+    byId("viewer-ask").onclick = () => about(this.#shown.id);
     byId("viewer-close").onclick = () => this.leave();
     byId("mark-before").onclick = () => this.#go(this.#at - 1);
     byId("mark-after").onclick = () => this.#go(this.#at + 1);
@@ -113,6 +115,7 @@ export class Viewer {
     this.#shown = null;
     byId("viewer-title").textContent = title;
     byId("viewer-facts").textContent = "";
+    byId("viewer-ask-place").hidden = true;
     byId("viewer-marks").hidden = true;
     byId("viewer-kinds").hidden = true;
     byId("viewer-page").hidden = true;
@@ -125,6 +128,7 @@ export class Viewer {
     this.#shown = part;
     this.#ranges = ranges;
     byId("viewer-title").textContent = plain(part.title || part.id);
+    byId("viewer-ask-place").hidden = !/^[^/\\~:,][^:\\,]*$/.test(part.id); // others cannot be told in a filter
     byId("viewer-facts").replaceChildren(
       named(part.id),
       whole ? "" : `; in sight: characters ${part.start} to ${part.end} of ${part.length.toLocaleString("en")}`,
