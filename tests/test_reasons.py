@@ -8,7 +8,7 @@ import pytest
 
 from wherefrom import Library, why
 from wherefrom.config import Settings, resolve
-from wherefrom.reasons import lost_at, same_answer
+from wherefrom.reasons import lost_at, offered, same_answer
 from wherefrom.types import Answer, Candidate, Document, Hit, Passage, Question, Trace, Word
 
 TEXTS = (
@@ -144,3 +144,14 @@ def test_a_library_knows_what_it_holds(tmp_path: Path) -> None:
         assert library.why(library.ask("Who built the lighthouse?", min_chance=1.0), min_chance=1.0).closing.startswith(
             "declined: the best answer's chance"
         )
+
+
+def test_what_may_be_right_is_offered_where_it_declines_and_nothing_else() -> None:
+    question, best = Question("1", "When was the lighthouse built?"), candidate("in 1854", 0)
+    declined = Trace(question, (), (best, candidate("Ada Holm", 0)), Answer(None, "short", 0.5))
+    assert offered(declined) == best
+    unlikely = Answer(None, "short", 0.2)
+    beyond = Answer(None, "short", 0.5, reason="out of reach: questions in German are not supported (English only)")
+    for answer in (unlikely, beyond, Answer("1854", "short", 0.9), None):
+        assert offered(Trace(question, (), (best,), answer)) is None
+    assert offered(Trace(question, (), (), Answer(None, "short", 0.5))) is None

@@ -19,6 +19,7 @@ _NEAR = 150  # characters around the best candidate in which the question's word
 _RELEVANT = 0.5
 _CLOSE = 0.7  # of log scores: the other answer is at least half as likely
 _HOPELESS = 0.05  # a smaller chance is no reason to lower the bar
+_MAY_BE = 0.35  # from which chance on what was nearest is offered, though it is too unlikely to be called an answer
 _ENOUGH = 0.6  # F1 of an answer that is a part of the expected one
 
 _STEPS = {
@@ -54,6 +55,13 @@ def why(
         closing=_closing(trace, min_chance),
         lost=None if expect is None else _loss(trace, expect, held or (lambda _text: True)),
     )
+
+
+def offered(trace: Trace) -> Candidate | None:
+    """Where it declines: what may be the answer all the same, to be looked at."""
+    answer = trace.answer
+    declined = answer is not None and answer.text is None and not answer.reason and answer.chance >= _MAY_BE
+    return trace.candidates[0] if declined and trace.candidates else None
 
 
 def lost_at(first_right: int | None, answered: bool, stored: Callable[[], bool], rank: int | None) -> LosingStage:

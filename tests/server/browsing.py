@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 60_000  # milliseconds until something is given up: the machine may have much else to do
+SECONDS = 20_000  # milliseconds until something is given up: the machine may have much else to do
 
 Open = Callable[..., "Page"]
 

@@ -63,7 +63,8 @@ def watched(page: Page) -> list[str]:
 def unharmed(page: Page) -> None:
     assert page.evaluate("window.hacked") is None
     assert page.evaluate("window.violations") == []  # the policy had nothing to stop
-    strange = "script, img, svg, iframe, style, base, object, embed, link, [srcdoc], [onerror], [onload]"
+    ours = "img:not([src='icon.svg']), svg:not(.icon), .icon :not(path)"
+    strange = f"{ours}, script, iframe, style, base, object, embed, link, [srcdoc], [onerror], [onload]"
     assert page.locator("body").locator(strange).count() == 0
     assert page.locator("head script").count() == 2
     links = page.evaluate("[...document.querySelectorAll('a')].map(link => link.getAttribute('href'))")

@@ -163,8 +163,13 @@ def print_answer(trace: Trace, typed: str, library: str = "", sources: bool = Tr
         say(strong("I can't answer that:") + f" {answer.reason}.")
         return
     if answer.text is None:
+        from wherefrom.reasons import offered
+
         say(strong("I don't know.") + f" Nothing in the library seems to answer this (chance {answer.chance:.2f}).")
-        if trace.hits:
+        if perhaps := offered(trace):
+            named = _named(perhaps.passage, (perhaps.start, perhaps.end))
+            say(f"Perhaps: {strong(one_line(perhaps.text))}, from {named}.")
+        elif trace.hits:
             nearest = list(dict.fromkeys(_named(hit.passage) for hit in trace.hits))[:3]
             say(faint("Nearest: " + "; ".join(nearest)))
         return

@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wherefrom.reasons import offered
 from wherefrom.server.chat_shapes import ChatMessage, CitedReply, CitedSource
 from wherefrom.types import Answer, Passage, Trace, Turn
 
@@ -112,6 +113,9 @@ def reply_of(trace: Trace) -> tuple[str, CitedReply]:
     if answer.text is None:
         nearest = list(dict.fromkeys(hit.passage.title or hit.passage.document_id for hit in trace.hits))[:3]
         near = f"\n\nNearest: {'; '.join(nearest)}" if nearest else ""
+        if perhaps := offered(trace):
+            source = perhaps.passage.title or perhaps.passage.document_id
+            near = f"\n\nPerhaps, but too unsure to be called an answer: {perhaps.text} ({source})"
         return f"{_UNKNOWN}: nothing in this library seems to answer that.{near}", cited
     listed = "".join(f"\n[{source.number}] {_named(source)}" for source in sources)
     return marked(answer, sources) + (f"\n\nSources:{listed}" if listed else ""), cited

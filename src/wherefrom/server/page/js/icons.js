@@ -11,19 +11,12 @@ const PATHS = {
   bin: "M4 7h16M9 7V4h6v3M6 7l1 14h10l1-14",
   plus: "M12 5v14M5 12h14",
   filter: "M4 7h16M7 12h10M10 17h4",
-  open: "M14 4h6v6M20 4l-9 9M18 14v6H4V6h6",
 };
-const NS = "http://www.w3.org/2000/svg";
 
 /** A drawing that says nothing by itself: words stand beside it. */
 export function icon(name) {
-  const svg = document.createElementNS(NS, "svg");
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("class", "icon");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(NS, "path");
-  path.setAttribute("d", PATHS[name]);
-  svg.append(path);
+  const svg = document.getElementById("icon").content.firstElementChild.cloneNode(true);
+  svg.firstElementChild.setAttribute("d", PATHS[name]);
   return svg;
 }
 
