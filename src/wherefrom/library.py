@@ -491,6 +491,10 @@ class Library:
         """Make the library if there is none; an empty one can be served and filled over the network."""
         self._folder(create=True)
 
+    def folder(self, create: bool = False) -> LibraryFolder:
+        """The folder on disk, for work that is shared out over many workers (`wherefrom.scale`)."""
+        return self._folder(create)
+
     def _folder(self, create: bool = False) -> LibraryFolder:
         if self._opened is None:
             known = indexes(self._settings)

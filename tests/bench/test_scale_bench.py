@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench.corpus import find_source
+from bench.workers import IngestTimes
 from bench_data import make_data
 
 from bench import made, record, scale
@@ -63,3 +64,11 @@ def test_a_run_grows_from_size_to_size(tmp_path: Path, monkeypatch: pytest.Monke
     lines = record.scale_lines(report)
     assert [line.metrics["index_mb"] > 0 for line in lines] == [True, True]
     assert find_source().squad.name in " ".join(lines[0].files)
+
+
+def test_the_least_time_is_that_of_whatever_cannot_be_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    times = [IngestTimes(workers, 0.0, 10.0, 40.0, 1, 0.0).least for workers in (1, 2, 8)]
+    assert times == [40.0, 25.0, 25.0]  # one worker's reading; then both cores, which have all there is to do
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    assert IngestTimes(8, 0.0, 10.0, 40.0, 1, 0.0).least == 10.0  # the writer, whoever reads

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wherefrom.cli.options import json_option, library_options, opened
+from wherefrom.cli.options import json_option, library_options, opened, workers_options
 from wherefrom.cli.output import one_line, print_json, say, styled
 from wherefrom.cli.progress import shown
 
@@ -25,6 +25,7 @@ _SHOWN = 20  # failures named one by one; --json names them all
 @click.option(
     "--tag", "tags", multiple=True, metavar="NAME", help="Give all these documents a tag; may be given again."
 )
+@workers_options
 @click.option("--quiet", "-q", is_flag=True, help="No progress, no summary; failures are still named.")
 @json_option
 @library_options
@@ -33,6 +34,8 @@ def command(
     prune: bool,
     force: bool,
     tags: tuple[str, ...],
+    workers: int | None,
+    cluster: str,
     quiet: bool,
     as_json: bool,
     library: str | None,
@@ -48,7 +51,12 @@ def command(
     in English is taken, with a warning. Interrupted, run it again to go on.
     """
     with opened(library, toml, overrides) as opened_library, shown(quiet or as_json) as report:
-        result = opened_library.ingest(paths, prune, report, force=force, tags=tags)
+        if workers is None:
+            result = opened_library.ingest(paths, prune, report, force=force, tags=tags)
+        else:
+            from wherefrom.scale.ingest import ingest
+
+            result = ingest(opened_library, paths, workers, cluster, prune, report, force=force, tags=tags)
     if as_json:
         print_json(result)
     else:

@@ -30,6 +30,16 @@ set_option = click.option(
 )
 
 
+def workers_options(command: _Function) -> _Function:
+    """By how many workers, and where; needs the extra `scale`."""
+    command = click.option(
+        "--cluster", metavar="ADDRESS", default="", help="With --workers: of this Ray cluster, such as auto."
+    )(command)
+    return click.option(
+        "--workers", type=click.IntRange(min=1), metavar="N", help="Share the work over N workers (extra: scale)."
+    )(command)
+
+
 settings_option = click.option(
     "--settings",
     "toml",

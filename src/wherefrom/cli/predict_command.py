@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
-from wherefrom.cli.options import library_options, named
+from wherefrom.cli.options import library_options, named, workers_options
 from wherefrom.cli.output import say
 from wherefrom.cli.progress import counted
 from wherefrom.config import Settings, WriteSettings, resolve
@@ -53,6 +54,7 @@ _FORMATS = ("traces", "squad", "trec", "msmarco")
     show_default=True,
     help="Our traces, or a dataset's official submission format.",
 )
+@workers_options
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @library_options
 def command(
@@ -66,6 +68,8 @@ def command(
     every: int,
     limit: int | None,
     form: str,
+    workers: int | None,
+    cluster: str,
     quiet: bool,
     library: str | None,
     toml: Path | None,
@@ -102,8 +106,17 @@ def command(
         weights=run_of.weights_of(pipeline),
     )
     traces = out if form == "traces" else out.with_name(out.name + ".traces.jsonl")
-    with counted(f"predict {dataset}", limit, quiet) as report:
-        done = run_of.predict(chosen.load(file, split), pipeline, run, traces, report)
+    with ExitStack() as closing:
+        over = None
+        if workers is not None:
+            from wherefrom.scale.predict import over_workers
+            from wherefrom.scale.workers import cluster as started
+
+            closing.enter_context(started(workers, cluster))
+            of_library = Path(opened.path).absolute() if source == "library" else None
+            over = over_workers(in_force, of_library, run, workers)
+        report = closing.enter_context(counted(f"predict {dataset}", limit, quiet))
+        done = run_of.predict(chosen.load(file, split), pipeline, run, traces, report, over)
     if form != "traces":
         run_of.export(run_of.read_traces(traces), run_of.FORMATS[_FORMATS.index(form)], out)
     if not quiet:

@@ -30,6 +30,8 @@ SOURCES: tuple[Source, ...] = get_args(Source)
 Format = Literal["traces", "squad", "trec", "msmarco"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
+Over = Callable[[Iterator[list[Example]]], Iterable[list[Trace]]]  # the traces of each batch, in their order
+
 _BATCH = 32
 # Beside a network; what it says depends on them.
 _SAYING = ("settings.toml", "judge.json", "polarity.json", "truth.json")
@@ -62,13 +64,23 @@ def predict(
     run: PredictionRun,
     out: Path,
     report: Callable[[int], None] = lambda _: None,
+    over: Over | None = None,
 ) -> int:
-    """Append a trace for every example that has none yet; how many there are in the end."""
+    """Append a trace for every example that has none yet; how many there are in the end.
+
+    `over` is what batches are handed to in place of the pipeline: several workers, say, that have one each.
+    """
     done = begin(out, run)
     examples = islice(islice(examples, 0, None, run.every), run.limit)
+    batches = _batches((example for example in examples if example.question.id not in done), _BATCH)
+    answered = (
+        over(batches)
+        if over
+        else (traced(batch, pipeline, run.passages_from, run.style, run.min_chance) for batch in batches)
+    )
     with out.open("ab") as lines:
-        for batch in _batches((example for example in examples if example.question.id not in done), _BATCH):
-            for trace in traced(batch, pipeline, run.passages_from, run.style, run.min_chance):
+        for traces in answered:
+            for trace in traces:
                 lines.write(msgspec.json.encode(trace) + b"\n")
                 done.add(trace.question.id)
             lines.flush()

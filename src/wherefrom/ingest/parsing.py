@@ -14,9 +14,11 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError, NotStarted
@@ -31,6 +33,7 @@ from wherefrom.ingest.messages import (
     send,
 )
 from wherefrom.ingest.outcome import IngestFailure
+from wherefrom.ingest.source import file_hash
 
 _START_SECONDS = 60.0  # for the process to begin; on a busy machine that takes seconds
 _MOST_FILES = 2_000  # of one process: what a parser leaks goes with it
@@ -39,13 +42,44 @@ _WAITING_BYTES = 16_000_000  # of records that have been read and not yet been t
 _SOURCE = str(Path(__file__).parents[2])
 
 
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A file that an ingest is going to ask for."""
+
+    path: Path
+    known: bytes | None  # the hash by which it need not be read; None: it has to be
+    by_kind: bool  # whether it is asked first which kind of file it is
+
+
+class FilesReader(Protocol):
+    """Reads the files of one ingest: hash, kind and text; what cannot be read is an IngestError."""
+
+    def expect(self, files: Iterable[Expected], language: bool) -> None:
+        """All files that will be asked for, in their order; one may still be left out."""
+        ...
+
+    def hash(self, path: Path) -> bytes: ...
+
+    def kind(self, path: Path) -> str | None: ...
+
+    def read(
+        self, path: Path, reached: Callable[[int], None] = lambda _: None, language: bool = False
+    ) -> Iterator[ParsedRecord | IngestFailure]: ...
+
+
 class Parser:
-    """Reads the files of one ingest; get one from `parser`."""
+    """Reads the files of one ingest, each when it is asked for; get one from `parser`."""
 
     def __init__(self, settings: IngestSettings, module: str = "wherefrom.ingest.parser_child") -> None:
         self._settings = settings
         self._module = module
         self._process: ParserProcess | None = None
+
+    def expect(self, files: Iterable[Expected], language: bool) -> None:
+        """Nothing is read ahead."""
+
+    def hash(self, path: Path) -> bytes:
+        return file_hash(path)
 
     def kind(self, path: Path) -> str | None:
         """The format of a file, None where it is none that is read; an IngestError where it breaks its reader."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError
 from wherefrom.ingest.outcome import IngestFailure, Record
-from wherefrom.ingest.parsing import Parser, parser
+from wherefrom.ingest.parsing import Expected, FilesReader, parser
 from wherefrom.ingest.passing import PassedOver, Passing
 from wherefrom.ingest.prune import Pruning
-from wherefrom.ingest.source import ordinary
 from wherefrom.ingest.walk import InputFile, shown_path, walk
 from wherefrom.store.library import LibraryFolder
 from wherefrom.store.rows import content_hash
@@ -22,7 +21,9 @@ from wherefrom.store.within import tag_name
 from wherefrom.types import Document
 
 _BATCH_CHARACTERS = 32_000_000  # few but very long documents fill a batch too
-_HASH_BYTES = 1 << 20  # read at a time
+
+
+Reading = Callable[[IngestSettings], AbstractContextManager[FilesReader]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +76,20 @@ def ingest(
     acknowledged: Callable[[Sequence[str]], None] = lambda _: None,
     force: bool = False,
     tags: Sequence[str] = (),
+    reading: Reading = parser,
 ) -> IngestReport:
     """Read files and folders into the library; what cannot be read is named in the report and skipped.
 
     Interrupted at any instant, it keeps every batch that was written; run again, it skips what is there.
     With `prune`, documents whose file, or whose record in a file, has gone are removed: not where most of what is known
     of a path would go, unless `force`. `acknowledged` is called with the ids of documents as soon as they are safe.
-    All of them, unchanged ones too, are given the `tags`.
+    All of them, unchanged ones too, are given the `tags`. `reading` is what files are read with: several workers, say.
     """
     run = _Run(folder, settings, report, acknowledged, [tag_name(tag) for tag in tags])
     pruning = Pruning(folder.store, paths, force) if prune else None
     if pruning:
         pruning.refuse_lost_files()  # before anything is read: the disk may not be mounted
-    return _ingested(run, lambda: list(walk(paths)), lambda run: run.gone(pruning) if pruning else [])
+    return _ingested(run, lambda: list(walk(paths)), lambda run: run.gone(pruning) if pruning else [], reading)
 
 
 def ingest_sent(
@@ -121,14 +123,17 @@ def ingest_changes(
 
 
 def _ingested(
-    run: _Run, list_files: Callable[[], Sequence[InputFile | IngestFailure]], gone: Callable[[_Run], Sequence[str]]
+    run: _Run,
+    list_files: Callable[[], Sequence[InputFile | IngestFailure]],
+    gone: Callable[[_Run], Sequence[str]],
+    reading: Reading = parser,
 ) -> IngestReport:
     begun = time.perf_counter()
     folder, tally = run.folder, run.tally
     with folder.writing():
         files = list_files()
         tally.failures += [each for each in files if isinstance(each, IngestFailure)]
-        with parser(run.settings) as files_parser:
+        with reading(run.settings) as files_parser:
             run.files([each for each in files if isinstance(each, InputFile)], files_parser)
         leaving = gone(run)
         removed = folder.remove(leaving) if leaving else []
@@ -175,7 +180,8 @@ class _Run:
         self._ids: dict[str, str] = {}  # every id of this run and the file it came from
         self._read_whole: set[str] = set()
 
-    def files(self, files: Sequence[InputFile], parser: Parser) -> None:
+    def files(self, files: Sequence[InputFile], parser: FilesReader) -> None:
+        parser.expect(self._expected(files), self._warns)
         sizes = [_size(file.path) for file in files]
         total, before = sum(sizes), 0
         for number, (file, size) in enumerate(zip(files, sizes, strict=True)):
@@ -211,13 +217,13 @@ class _Run:
             if id not in self._ids
         ]
 
-    def _file(self, file: InputFile, parser: Parser, reached: Callable[[int], None]) -> None:
+    def _file(self, file: InputFile, parser: FilesReader, reached: Callable[[int], None]) -> None:
         source = file.source
         known_hash = self.folder.store.file_hash(source)
         if known_hash is None and not file.named and _is_file(file.path) and self._passed_over(file, parser):
             self.tally.ignored.append(shown_path(file.path))
             return
-        digest = file_hash(file.path)
+        digest = parser.hash(file.path)
         # What has been sent replaces what has its name, even if the very same was sent before that.
         if not file.sent and known_hash == digest and not self._damaged(source):
             self.tally.unchanged += 1
@@ -225,8 +231,7 @@ class _Run:
             self._unchanged += self.folder.store.with_source(source)
             return
         failures = len(self.tally.failures)
-        warn = self.settings.warn_language and self.folder.settings.index.language == "english"
-        for outcome in parser.read(file.path, reached, language=warn):
+        for outcome in parser.read(file.path, reached, language=self._warns):
             if isinstance(outcome, IngestFailure):
                 self.tally.failures.append(outcome)
             else:
@@ -237,7 +242,18 @@ class _Run:
             if all(id in self._ids for id in self.folder.store.with_source(source)):
                 self._batch_files[source] = digest
 
-    def _passed_over(self, file: InputFile, parser: Parser) -> bool:
+    @property
+    def _warns(self) -> bool:
+        return self.settings.warn_language and self.folder.settings.index.language == "english"
+
+    def _expected(self, files: Sequence[InputFile]) -> Iterator[Expected]:
+        """What `_file` will ask of each file, as far as that is known before."""
+        for file in files:
+            known = self.folder.store.file_hash(file.source)
+            unread = known is not None and not file.sent and not self._damaged(file.source)
+            yield Expected(file.path, known if unread else None, known is None and not file.named)
+
+    def _passed_over(self, file: InputFile, parser: FilesReader) -> bool:
         return self.passing.by_name(file.name) or self.passing.by_kind(file.name, parser.kind(file.path))
 
     def _record(self, file: InputFile, source: str, record: Record, language: str | None) -> None:
@@ -323,18 +339,6 @@ class _Run:
             self._acknowledged([document.id for document in self._batch])
         self._batch, self._batch_files, self._batch_size, self._unchanged = [], {}, 0, []
         self._batch_begun = time.monotonic()
-
-
-def file_hash(path: Path) -> bytes:
-    """By which a file that has not changed is known."""
-    digest = hashlib.blake2b(digest_size=16)
-    with ordinary(path) as file:
-        try:
-            while piece := file.read(_HASH_BYTES):
-                digest.update(piece)
-        except OSError as error:
-            raise IngestError(f"it cannot be read: {(error.strerror or str(error)).lower()}") from error
-    return digest.digest()
 
 
 def _is_file(path: Path) -> bool:

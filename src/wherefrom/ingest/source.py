@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import hashlib
 import io
 import lzma
 import os
@@ -27,6 +28,7 @@ _GZIP_MAGIC = b"\x1f\x8b\x08"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 _BUFFER_BYTES = 262_144  # read at a time; progress is reported as often
 _PIECE_BYTES = 1 << 20
+_HASH_BYTES = 1 << 20  # read at a time
 
 
 # ---------------------------------------------------------------------------------------------- bytes
@@ -92,6 +94,18 @@ class _UpTo(io.RawIOBase):
 
     def tell(self) -> int:
         return self._file.tell()
+
+
+def file_hash(path: Path) -> bytes:
+    """By which a file that has not changed is known."""
+    digest = hashlib.blake2b(digest_size=16)
+    with ordinary(path) as file:
+        try:
+            while piece := file.read(_HASH_BYTES):
+                digest.update(piece)
+        except OSError as error:
+            raise IngestError(f"it cannot be read: {(error.strerror or str(error)).lower()}") from error
+    return digest.digest()
 
 
 def packed(path: Path) -> bool:

@@ -12,7 +12,8 @@ from typing import Literal, Protocol
 from wherefrom.config import IngestSettings
 from wherefrom.errors import IngestError, LibraryDamaged, LibraryError, PruneRefused
 from wherefrom.ingest.outcome import IngestFailure
-from wherefrom.ingest.run import IngestReport, file_hash, ingest, ingest_changes
+from wherefrom.ingest.run import IngestReport, ingest, ingest_changes
+from wherefrom.ingest.source import file_hash
 from wherefrom.ingest.walk import InputFile, walk
 from wherefrom.store.library import LibraryFolder
 

@@ -81,9 +81,10 @@ class LibraryFolder:
     def __init__(self, path: Path, settings: Settings, split: SplitText, indexes: Mapping[str, MakeIndex]) -> None:
         self.path = path
         self.settings = settings
+        self.split = split  # may be replaced by one that has the passages of some texts already
         self._make_indexes = indexes
         # The database in the folder: the documents, and what the files of the indexes are to be.
-        self.local = SQLiteStore(path / _DATABASE, lambda text: split(text, self.settings.split))
+        self.local = SQLiteStore(path / _DATABASE, lambda text: self.split(text, self.settings.split))
         self.store: DocumentStore = self.local
         self.indexes: dict[str, Index] = {}
         self._opened_at: dict[str, Path] = {}

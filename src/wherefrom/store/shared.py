@@ -60,7 +60,7 @@ class SharedFolder(LibraryFolder):
     ) -> None:
         super().__init__(path, settings, split, indexes)
         self.local = SQLiteStore(path / _LOCAL, lambda _: [])
-        self.database = PostgresStore(url, lambda text: split(text, self.settings.split))
+        self.database = PostgresStore(url, lambda text: self.split(text, self.settings.split))
         self.store = self.database
         self.catching_up: Report = lambda *_: None  # told how many passages of how many the indexes have taken in
         self._catching = threading.RLock()
