@@ -143,6 +143,8 @@ def kind_of(report: Report) -> str:
         "scoring": "beside",
         "tfidf": "systems",
         "scale": "growth",
+        "served": "served_index",
+        "served_kills": "served_kills",
     }
     return next((kind for kind, mark in marks.items() if mark in report), "")
 
@@ -181,6 +183,39 @@ def tfidf_lines(report: Report) -> list[RunLine]:
         }
         lines.append(_of_report(report, "retrieval", names[name], over, report["questions"], metrics, "tfidf"))
     return lines
+
+
+def served_lines(report: Report) -> list[RunLine]:
+    """An index on a server beside the one on disk."""
+    passages, questions = report["passages"], report["questions"]
+    own = percentile(report["asked"]["wherefrom"]["seconds"], 50)
+    lines = []
+    for name, asked in report["asked"].items():
+        built = report["built"].get(name)
+        metrics = {
+            "p50_ms": _ms(asked["seconds"]),
+            "times_p50": percentile(asked["seconds"], 50) / own,
+            "cpu_ms": 1000 * (asked["cpu_seconds"] + asked["server_cpu_seconds"]) / questions,
+            "same_first": 100 * asked["same_first"],
+            "overlap_10": 100 * asked["overlap_10"],
+            **_hits(asked["first_gold"], (1, 10, 100)),
+        }
+        if built:
+            metrics["passages_per_s"] = passages / built["seconds"]
+            metrics["build_cpu_s"] = built["cpu_seconds"] + built["server_cpu_seconds"]
+            metrics["bytes_per_passage"] = built["index_bytes"] / passages
+        system = "retrieve.kind=bm25" if name == "wherefrom" else f"retrieve.kind={name}"
+        over = f"{passages:,} passages, indexed only"
+        lines.append(_of_report(report, "scale", system, over, questions, metrics, "served", name == "wherefrom"))
+    return lines
+
+
+def served_kills_lines(report: Report) -> list[RunLine]:
+    """A server that was killed."""
+    tally = {name: float(count) for name, count in report["served_kills"].items()}
+    over = "a server killed while it is written to and asked, one time in eight with its disk"
+    system = "retrieve.kind=qdrant"
+    return [_of_report(report, "scale", system, over, int(tally["kills"]), tally, "served_kills", False)]
 
 
 def reader_lines(report: Report) -> list[RunLine]:
@@ -313,6 +348,8 @@ REPORTS: dict[str, Callable[[Report], list[RunLine]]] = {
     "scoring": scoring_lines,
     "tfidf": tfidf_lines,
     "scale": scale_lines,
+    "served": served_lines,
+    "served_kills": served_kills_lines,
 }
 
 

@@ -30,7 +30,8 @@ from wherefrom.types import Document, Question
 
 _DOCUMENTS = 60
 _LOST_DISK = 8  # one kill of so many
-_LONGEST = 1.5  # seconds until a kill
+_LONGEST = 1.5  # seconds until a kill while questions are asked
+_WRITES = 5  # ... and while documents are written, so many of the writes before at most
 
 
 @dataclass(slots=True)
@@ -55,11 +56,14 @@ def campaign(kills: int, seed: int, folder: Path) -> Tally:
         with Library(
             folder / "library", resolve(overrides=["retrieve.kind=qdrant", f"retrieve.url={server.url}"])
         ) as library:
+            begun = time.monotonic()
             library.put([_document("d0", 0)])
+            pace = time.monotonic() - begun
             versions["d0"] = 0
             for number in range(1, kills + 1):
                 writes = number % 2 == 1
-                killer = threading.Timer(chance.random() * _LONGEST, server.kill)
+                longest = max(_LONGEST, _WRITES * pace) if writes else _LONGEST
+                killer = threading.Timer(chance.random() * longest, server.kill)
                 killer.start()
                 try:
                     while True:

@@ -107,11 +107,14 @@ def follow_ups(settings: Settings) -> FollowUps | None:
     return FollowUps(Weights.named(settings.runtime.followup), Tagger(Weights.named(settings.runtime.tagger)))
 
 
-def embedder(name: str, weights: str) -> Embedder:
+def embedder(name: str, settings: Settings) -> Embedder:
     """What makes the vectors that `retrieve.dense` names."""
-    if name != "matcher":
-        raise SettingsError(f"the index keeps vectors of {name}, which this version of wherefrom cannot make")
-    return _matcher(weights)
+    match name:
+        case "matcher":
+            return _matcher(settings.runtime.matcher)
+        case "embedder":
+            return text_embedder(settings)
+    raise SettingsError(f"the index keeps vectors of {name}, which this version of wherefrom cannot make")
 
 
 def text_embedder(settings: Settings) -> TextEmbedder:

@@ -120,8 +120,8 @@ class RetrieveSettings:
     )
     k: int = 12  # passages found for a question; matched by meaning, twelve hold as much as twenty of BM25 alone
     url: str = ""  # qdrant: where the server is; empty: where the library's index was made, first http://127.0.0.1:6333
-    dense: Literal["none", "matcher"] = (
-        "none"  # qdrant: vectors of meaning that are kept too, and ranks by both fused; matcher: of its words' vectors
+    dense: Literal["none", "matcher", "embedder"] = (
+        "none"  # qdrant: vectors kept too, and ranks by both fused; matcher: of its words; embedder: runtime.embedder's
     )
     similarity: Similarity = "cosine"  # tfidf: of the vectors' directions; dot: long passages gain, as in DrQA
     match: Literal["auto", "none", "words"] = (

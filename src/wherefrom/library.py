@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from wherefrom.config import IndexSettings, RetrieveSettings, Settings
+from wherefrom.config import IndexSettings, Settings
 from wherefrom.conversation import LONGEST_TYPED, Conversation, best, questions_of, tried
 from wherefrom.errors import IngestError, LibraryError, NotFound, NothingWritten
 from wherefrom.features.language import out_of_reach
@@ -52,27 +52,24 @@ def _tfidf(path: Path, settings: IndexSettings) -> Index:
 
 
 def indexes(settings: Settings | None = None) -> dict[str, MakeIndex]:
-    """How each index is made, and where the settings say that its server is."""
-    retrieve = settings.retrieve if settings else RetrieveSettings()
-    matcher = (settings or Settings()).runtime.matcher
+    """How each index is made; the settings say where servers are, and what makes vectors."""
+    wanted = settings or Settings()
 
     def qdrant(path: Path, settings: IndexSettings) -> Index:
         from wherefrom.build import embedder
         from wherefrom.retrieve.qdrant import QdrantIndex
 
-        dense = "" if retrieve.dense == "none" else retrieve.dense
-        return QdrantIndex(path, settings, retrieve.url, dense, lambda name: embedder(name, matcher))
+        retrieve = wanted.retrieve
+        vectors = "" if retrieve.dense == "none" else retrieve.dense
+        return QdrantIndex(path, settings, retrieve.url, vectors, lambda name: embedder(name, wanted))
 
     def dense(path: Path, _settings: IndexSettings) -> Index:
         from wherefrom.build import text_embedder
         from wherefrom.retrieve.dense import DenseIndex
 
-        return DenseIndex(path, lambda: text_embedder(settings or Settings()))
+        return DenseIndex(path, lambda: text_embedder(wanted))
 
     return {"bm25": BM25Index, "tfidf": _tfidf, "qdrant": qdrant, "dense": dense}
-
-
-INDEXES = indexes()
 
 
 def default_path() -> Path:
@@ -259,15 +256,19 @@ class Library:
 
     @staticmethod
     def restore(
-        file: str | Path, new: str | Path, report: Callable[[int, int], None] = lambda *_: None
+        file: str | Path,
+        new: str | Path,
+        report: Callable[[int, int], None] = lambda *_: None,
+        settings: Settings | None = None,
     ) -> tuple[BackupReport, dict[str, bytes]]:
         """Make a library of a backup, in a folder that is not there; with it comes what else was in the backup.
 
         Everything is verified, and the indexes are built; `report` is called with how many passages of how many are.
+        `settings` say where servers are that keep indexes of it.
         """
         from wherefrom.store.backup import restore
 
-        return restore(Path(file).expanduser(), Path(new).expanduser(), split, indexes(Settings()), report)
+        return restore(Path(file).expanduser(), Path(new).expanduser(), split, indexes(settings), report)
 
     # Reading.
 

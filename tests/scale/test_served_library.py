@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from bench.qdrant import QdrantProcess
 
+from retrieve.tiny_embedder import write_embedder
 from wherefrom import Library
 from wherefrom.config import Settings, resolve
 from wherefrom.errors import LibraryDamaged, LibraryUnreachable
@@ -201,3 +202,25 @@ def test_with_vectors_hits_come_by_words_and_by_meaning(tmp_path: Path, qdrant: 
         library.put([Document("car", "The automobile was repaired."), Document("sea", "Waves beat upon the shore.")])
         assert ids(library, "vehicle")[0] == "car"
         assert library.check().problems == ()
+
+
+def test_with_an_embedder_of_ones_own(tmp_path: Path, qdrant: QdrantProcess) -> None:
+    weights = write_embedder(tmp_path / "tiny", [["vehicle", "car"]])
+    settings = served(qdrant, "retrieve.dense=embedder", "retrieve.match=none", f"runtime.embedder={weights}")
+    with Library(tmp_path / "library", settings) as library:
+        library.put([Document("car", "The car was repaired."), Document("sea", "Waves beat upon the shore.")])
+        assert ids(library, "vehicle")[0] == "car"
+        assert library.check().problems == ()
+
+
+def test_a_backup_is_restored_to_a_server_and_a_collection_of_its_own(
+    library: Library, tmp_path: Path, qdrant: QdrantProcess
+) -> None:
+    library.backup(tmp_path / "file.backup")
+    restored, _ = Library.restore(tmp_path / "file.backup", tmp_path / "restored", settings=served(qdrant))
+    assert restored.documents == 5
+    library.remove(["d3"])
+    with Library(tmp_path / "restored", served(qdrant)) as again:
+        assert ids(again, "mark3") == ["d3"]
+        assert again.check().problems == ()
+    assert ids(library, "mark3") == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from wherefrom.cli.backup_command import KEYS
-from wherefrom.cli.options import json_option
+from wherefrom.cli.options import json_option, set_option, settings_option
 from wherefrom.cli.output import print_json, say
 from wherefrom.cli.progress import counted
 
@@ -18,15 +18,20 @@ from wherefrom.cli.progress import counted
 @click.option("--keys", is_flag=True, help="Also the keys of its server, if they are in the backup.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, no summary.")
 @json_option
-def command(file: Path, new: Path, keys: bool, quiet: bool, as_json: bool) -> None:
+@settings_option
+@set_option
+def command(
+    file: Path, new: Path, keys: bool, quiet: bool, as_json: bool, toml: Path | None, overrides: tuple[str, ...]
+) -> None:
     """Make a library in the folder NEW of the backup FILE: verified, and with its indexes built.
 
     NEW must not be there, or be empty; until all is done it is not. Then: wherefrom --library NEW ask ...
     """
+    from wherefrom.config import resolve
     from wherefrom.library import Library
 
     with counted("passages indexed", None, quiet or as_json) as report:
-        restored, extras = Library.restore(file, new, lambda done, _: report(done))
+        restored, extras = Library.restore(file, new, lambda done, _: report(done), resolve(toml, overrides))
     taken = 0
     if keys and KEYS in extras:
         from wherefrom.server.folder import ServerFolder
