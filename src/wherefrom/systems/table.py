@@ -20,6 +20,7 @@ SYSTEMS = {  # in the order of `wherefrom train --help`
     "matcher": "wherefrom.systems.matcher",
     "embedder": "wherefrom.systems.embedder",
     "followup": "wherefrom.systems.followup",
+    "selector": "wherefrom.systems.selector",
     "asker": "wherefrom.systems.asker",
     "tagger": "wherefrom.systems.tagger",
     "drqa": "wherefrom.systems.drqa",

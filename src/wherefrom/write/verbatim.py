@@ -45,7 +45,7 @@ def _words(question: Question, candidate: Candidate, style: Style) -> tuple[Word
         return copied_words(passage, 0, len(passage.text))
     if style == "quote":
         return answering(question.text, candidate) or copied_words(passage, candidate.start, candidate.end)
-    if style == "sentence":
+    if style in ("sentence", "explain"):  # several sentences are chosen by another: explaining.py
         return quotation(candidate) or copied_words(passage, candidate.start, candidate.end)
     return copied_words(passage, candidate.start, candidate.end)
 
