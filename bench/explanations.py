@@ -94,7 +94,7 @@ def measured(data: Path, source: str, count: int, work: Path, command: str) -> l
         metrics = {metric: 100 * fmean(row[metric] for row in rows) for metric in rows[0]}
         if name == OURS:
             metrics |= {
-                "answered": 100 * fmean(given),
+                "given": 100 * fmean(given),
                 "refused_without": 100 * fmean(refused),
                 "retrieved": 100 * retrieved / len(questions),
                 "borne_out": 100 * held / max(names, 1),

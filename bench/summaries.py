@@ -146,7 +146,7 @@ def measured(
         metrics = {metric: fmean(row[metric] for row in rows) for metric in rows[0]}
         if name == OURS:
             metrics |= {
-                "declined": 100 * declined / len(queries),
+                "without_summary": 100 * declined / len(queries),
                 "borne_out": 100 * sum(held for held, _ in borne) / max(sum(count for _, count in borne), 1),
                 "p50_ms": 1000 * median(seconds),
             }
