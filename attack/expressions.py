@@ -1,7 +1,8 @@
 """Regular expressions that take more than their share of time: python -m attack.expressions [MODULE ...].
 
-Every expression of the package is run on texts made of its own parts again and again: what takes the square of a text's
-length, or worse, shows. Left out are the packages that read published data alone, to train and to measure. An expression of which that is known to do no harm says why where it stands: `# linear: WHY`.
+Each expression of the package is run on texts made of its own parts again and again: what takes the square of a text's
+length, or worse, shows. Left out are the packages that read published data alone, to train and measure. An expression
+of which that is known to do no harm says why where it stands: `# linear: WHY`.
 """
 
 from __future__ import annotations

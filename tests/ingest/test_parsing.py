@@ -133,7 +133,7 @@ def test_a_json_py_in_the_folder_of_the_user_does_not_run(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(Path(parsing.__file__).parents[2]))
     with parser(IngestSettings()) as one:
-        assert one.kind(Path("json.py")) is None
+        assert one.kind(Path("json.py")) == "code"
         one._drop()
     assert not (tmp_path / "ran").exists()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,11 @@ def test_whoever_types_it_exactly_finds_it_first(tmp_path: Path, question: str, 
 def test_the_parts_still_find_it(tmp_path: Path) -> None:
     hits = filled(tmp_path, TEXTS).search(["shared buffers"], 3)[0]
     assert {key for key, _ in hits[:2]} == {0, 1}
+
+
+def test_a_long_run_of_letters_takes_no_time() -> None:
+    """It takes minutes where each letter is tried as a beginning of each rest."""
+    text = "aB " + "a" * 100_000 + " /a" * 1_000 + " _" * 1_000
+    begun = time.process_time()
+    assert with_names(text).startswith("aB")
+    assert time.process_time() - begun < 5

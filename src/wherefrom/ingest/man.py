@@ -46,7 +46,7 @@ def _title(heading: str, blocks: Blocks) -> str:
     if named is None:
         return heading
     own, dash, about = re.sub(r"\s+[-–—−]+\s+", "\0", named[1], count=1).partition("\0")  # linear: one line of a name
-    section = re.search(r"\([^)]*\)$", heading)
+    section = re.search(r"\([^()]*\)$", heading)
     first = own.split(",")[0].strip()
     if not dash or not first or " " in first or len(about) > _LONGEST_ABOUT:
         return heading

@@ -67,7 +67,9 @@ class _Reader:
         self._end()
 
     def _line(self, line: str) -> None:
-        if heading := _HEADING.match(line):
+        if not line.strip():
+            self._end()
+        elif heading := _HEADING.match(line):
             self._end()
             text = _words(_TAGS.sub("", heading[2].rstrip()))
             self.first_heading = self.first_heading or text
@@ -77,12 +79,7 @@ class _Reader:
             self._keyword(keyword[1].lower(), keyword[2].strip())
         elif line.lstrip().startswith("|"):
             self._row(line)
-        elif (
-            not line.strip()
-            or line.lstrip().startswith("#+")
-            or re.match(r"\s*# |\s*#$", line)
-            or _PLANNING.match(line)
-        ):
+        elif line.lstrip().startswith("#+") or re.match(r"\s*# |\s*#$", line) or _PLANNING.match(line):
             self._end()
         elif item := _ITEM.match(line):
             self._end()

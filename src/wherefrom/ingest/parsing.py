@@ -35,7 +35,7 @@ from wherefrom.ingest.messages import (
 from wherefrom.ingest.outcome import IngestFailure
 from wherefrom.ingest.source import file_hash
 
-_START_SECONDS = 60.0  # for the process to begin; on a busy machine that takes seconds
+_START_SECONDS = 300.0  # for the process to begin: minutes on a very busy machine; one that dies is noticed at once
 _MOST_FILES = 2_000  # of one process: what a parser leaks goes with it
 _MOST_MEGABYTES = 300.0  # that a process may have held; beyond, another follows it, for not all is given back
 _WAITING_BYTES = 16_000_000  # of records that have been read and not yet been taken; the process waits then

@@ -38,7 +38,11 @@ class _Reader:
     def lines(self) -> Iterator[RoffLine | list[str]]:
         lines = iter(_joined_lines(self.source))
         held = True  # the last condition of an .ie
+        blank = False  # the line before
         for line in lines:
+            if blank and not line:  # of many blank lines one says as much
+                continue
+            blank = not line
             control = _CONTROL.match(line)
             for _ in range(_MOST_CONDITIONS):
                 if control is None or control[1] not in ("if", "ie", "el"):

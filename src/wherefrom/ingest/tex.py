@@ -362,7 +362,9 @@ def _closing(source: str, start: int) -> int:
 def _plain(source: str) -> str:
     """The words of a short piece of LaTeX, such as a title."""
     source = re.sub(r"(?<!\\)%[^\n]*\n?[ \t]*", "", source)
-    words = re.sub(r"\\(?:thanks|footnote|label)\s*\{[^{}]*\}|\\\\(?:\[[^\]]*\])?|\\[a-zA-Z]+\*?\s*|[{}$]", " ", source)
+    words = re.sub(
+        r"\\(?:thanks|footnote|label)\s*\{[^{}]*\}|\\\\(?:\[[^\]\[]*\])?|\\[a-zA-Z]+\*?\s*|[{}$]", " ", source
+    )
     return _spaced(_marks(words.replace("~", " ").replace("\\", "")))
 
 

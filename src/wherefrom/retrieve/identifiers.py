@@ -12,7 +12,7 @@ import re
 
 _NAME = r"[A-Za-z][A-Za-z0-9]*"
 _SNAKE = rf"_*{_NAME}(?:_+[A-Za-z0-9]+)+"
-_CAMEL = r"[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}"
+_CAMEL = r"[a-z][a-z0-9]*+(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z0-9]+){2,}"
 _DOTTED = r"[A-Za-z]\w+(?:(?:\.|::|->)[A-Za-z]\w+)+"
 _OPTION = rf"--?{_NAME}(?:-[A-Za-z0-9]+)+|--{_NAME}|-[A-Za-z](?![\w-])"
 _PATH = r"(?:~|\.{1,2})?(?:/[A-Za-z0-9_.+-]*[A-Za-z0-9_+])+/?"
