@@ -34,7 +34,7 @@ from wherefrom.errors import WherefromError
 from wherefrom.features import tags
 from wherefrom.features.forms import forms, stems
 from wherefrom.features.tokens import tokens
-from wherefrom.systems.drqa.vectors import Glove, Pieces
+from wherefrom.train.word_vectors import Glove, Pieces
 from wherefrom.text import Span
 from wherefrom.train.spacy_tags import Tagging
 from wherefrom.types import Passage

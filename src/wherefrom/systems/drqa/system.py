@@ -135,7 +135,7 @@ def _write_material(
     """Questions and passages as words, with tags and vectors."""
     from wherefrom.data import squad
     from wherefrom.systems.drqa.material import prepare
-    from wherefrom.systems.drqa.vectors import read_glove, read_pieces
+    from wherefrom.train.word_vectors import read_glove, read_pieces
 
     counts = prepare(
         path,
