@@ -58,13 +58,15 @@ def save_checkpoint(
     average: Average | None,
     state: State,
     identity: Identity,
+    adapted: Mapping[str, Tensor] | None = None,
 ) -> None:
-    """Write the checkpoint, replacing the one before in one step."""
+    """Write the checkpoint, replacing the one before in one step; `adapted` is what a task's batches go by."""
     names = _names(model)
     tensors = {f"weights/{name}": tensor for name, tensor in unique_state(model).items()}
     tensors |= {f"average/{name}": tensor for name, tensor in (average.weights if average else {}).items()}
     for parameter, memory in optimizer.state.items():
         tensors |= {f"optimizer/{names[id(parameter)]}/{kind}": tensor for kind, tensor in memory.items()}
+    tensors |= {f"task/{name}": tensor for name, tensor in (adapted or {}).items()}
     _save(path, tensors, {"state": asdict(state), "identity": asdict(identity)})
 
 
@@ -83,6 +85,12 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimiz
     numbers = about["state"]
     numbers["unreported"] = tuple(StepLosses(**losses) for losses in numbers["unreported"])
     return State(**numbers)
+
+
+def load_adapted(path: Path) -> dict[str, Tensor]:
+    """What the batches of a checkpoint's task go by; empty for most."""
+    tensors, _ = _load(path)
+    return _below("task/", tensors)
 
 
 def save_weights(path: Path, model: nn.Module, about: Mapping[str, Any]) -> None:

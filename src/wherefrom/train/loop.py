@@ -15,7 +15,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Generic
@@ -31,6 +31,7 @@ from wherefrom.train.batching import dealt, moved
 from wherefrom.train.checkpoint import (
     Identity,
     State,
+    load_adapted,
     load_checkpoint,
     load_weights,
     read_identity,
@@ -49,7 +50,7 @@ from wherefrom.train.schedule import rate_share
 from wherefrom.train.seeds import seed_everything
 from wherefrom.train.settings import LoopSettings
 from wherefrom.train.tally import Share, Tally
-from wherefrom.train.task import Batch, Batches, Network, Task
+from wherefrom.train.task import Adapting, Batch, Batches, Network, Task
 
 __all__ = ["PROVENANCE", "LoopSettings", "Progress", "fit", "fitted", "trained"]
 
@@ -200,6 +201,7 @@ class _Training(Generic[Network, Batch]):
             math.ceil(len(self._epoch_batches(epoch)) / settings.accumulate) for epoch in range(settings.epochs)
         )
         self._batches: tuple[int, Batches[Batch]] | None = None  # of the epoch under way
+        self._adapted: Mapping[str, Tensor] = {}  # what they go by, where the task adapts to what was learnt
 
     def _epoch_batches(self, epoch: int) -> Batches[Batch]:
         batches = self._task.batches(epoch, self._settings.seed)
@@ -216,6 +218,9 @@ class _Training(Generic[Network, Batch]):
             self._state = load_checkpoint(last, self._model, self._optimizer, self._average)
             self._scaler.load_state_dict(dict(self._state.scaler))
             self._tally.settled.extend(self._state.unreported)
+            if isinstance(self._task, Adapting):
+                self._adapted = load_adapted(last)
+                self._task.adapted(self._adapted)
         elif (self._folder / MODEL).exists():
             raise CheckpointUnusable(f"{self._folder} holds a {MODEL} but no {LAST}; train in an empty folder")
         self._processes.from_first(None)  # nobody writes before everybody has read
@@ -333,6 +338,7 @@ class _Training(Generic[Network, Batch]):
         if self._evaluation_due():
             metrics = self._evaluate()
             best = self._keep_if_best(metrics)
+            self._adapt()
         state = self._state
         rate = self._settings.learning_rate * self._rate_share(max(0, state.step - 1))
         epoch = self._epochs_done()
@@ -408,6 +414,36 @@ class _Training(Generic[Network, Batch]):
             self._save_kept(self._best_path())
         return True
 
+    def _adapt(self) -> None:
+        """Let the task choose its next epoch by the best weights; never inside one, whose microbatches are counted."""
+        if not isinstance(self._task, Adapting) or self._state.position:
+            return
+        adapted: Mapping[str, Tensor] = {}
+        if self._processes.first:
+            seed_everything(self._settings.seed, "adapt", self._state.step)
+            self._model.eval()
+            with self._best_weights(), torch.no_grad(), self._autocast():
+                given = self._task.adapt(self._model, self._state.stale)
+                adapted = {name: tensor.cpu() for name, tensor in given.items()}
+        self._adapted = self._processes.from_first(adapted)
+        self._task.adapted(self._adapted)
+
+    @contextmanager
+    def _best_weights(self) -> Iterator[None]:
+        """Inside the `with`, the model holds the weights that would be kept if training ended now."""
+        if not self._state.stale:
+            with self._kept_weights():
+                yield
+            return
+        own = {name: tensor.clone() for name, tensor in unique_state(self._model).items()}
+        load_weights(self._model, self._best_path())
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for name, tensor in unique_state(self._model).items():
+                    tensor.copy_(own[name])
+
     def _best_path(self) -> Path:
         return self._folder / f"best-{self._state.best_step}.safetensors"  # the checkpoint says which one counts
 
@@ -433,7 +469,7 @@ class _Training(Generic[Network, Batch]):
             scaler=self._scaler.state_dict(),
         )
         path = self._folder / LAST
-        save_checkpoint(path, self._model, self._optimizer, self._average, self._state, self._identity)
+        save_checkpoint(path, self._model, self._optimizer, self._average, self._state, self._identity, self._adapted)
         for other in self._folder.glob("best-*.safetensors"):
             if other != self._best_path():
                 other.unlink()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -58,4 +58,23 @@ class Task(Protocol[Network, Batch]):
 
     def evaluate(self, model: Network) -> Mapping[str, float]:
         """The metrics on held-out data; the model is in eval mode, without gradients."""
+        ...
+
+
+@runtime_checkable
+class Adapting(Protocol):
+    """A task whose microbatches also depend on how well it has learnt, such as on what the network still gets wrong.
+
+    The loop asks when an epoch has ended and was evaluated, hands back what it was given, and keeps that in its
+    checkpoints: a resumed training goes on with the same microbatches.
+    """
+
+    def adapt(self, model: nn.Module, stale: int) -> Mapping[str, Tensor]:
+        """What the next epoch goes by. `model` has the best weights so far, in eval mode and without gradients; `stale`
+        counts the evaluations since those.
+        """
+        ...
+
+    def adapted(self, state: Mapping[str, Tensor]) -> None:
+        """From now on `batches` goes by this; it is empty before the first evaluation."""
         ...
