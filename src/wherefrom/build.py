@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from wherefrom.retrieve.retriever import Searchable
     from wherefrom.runtime.drqa import DrQASession
     from wherefrom.runtime.embedder import TextEmbedder
+    from wherefrom.runtime.pairs import PairSession
+    from wherefrom.runtime.qasa import QasaSession
     from wherefrom.runtime.reader import ReaderSession
     from wherefrom.runtime.weights import Weights
     from wherefrom.runtime.writer import WriterSession
@@ -188,6 +190,18 @@ class _Networks:
         return DrQASession(Weights.named(self._settings.drqa), self._settings.threads)
 
     @cached_property
+    def cete(self) -> PairSession:
+        from wherefrom.runtime.pairs import PairSession
+
+        return PairSession(_own_weights("cete", self._settings.cete), self._settings.threads)
+
+    @cached_property
+    def qasa(self) -> QasaSession:
+        from wherefrom.runtime.qasa import QasaSession
+
+        return QasaSession(_own_weights("qasa", self._settings.qasa))
+
+    @cached_property
     def tagger(self) -> Weights:
         from wherefrom.runtime.weights import Weights
 
@@ -216,8 +230,22 @@ class _Networks:
     def used(self) -> tuple[Path, ...]:
         """The folders of the weights that stages have opened."""
         opened = vars(self)
-        folders = [opened[name].weights.folder for name in ("reader", "drqa", "writer") if name in opened]
+        folders = [
+            opened[name].weights.folder for name in ("reader", "drqa", "writer", "cete", "qasa") if name in opened
+        ]
         return (*folders, *(opened[name].folder for name in ("tagger", "fluency") if name in opened))
+
+
+def _own_weights(name: str, folder: str) -> Weights:
+    """Those of a network that is not shipped."""
+    from wherefrom.runtime.weights import Weights
+
+    if not folder:
+        raise SettingsError(
+            f"rank.kind={name} needs weights, and none are shipped: make some with `wherefrom train {name}`, and name "
+            f"their folder with --set runtime.{name}=OUT/weights"
+        )
+    return Weights(Path(folder))
 
 
 # A stage's module is imported only when the settings choose it.
@@ -317,6 +345,18 @@ def _masque_ranker(settings: Settings, networks: _Networks) -> Ranker:
     from wherefrom.rank.masque import MasqueRanker
 
     return MasqueRanker(networks.writer, settings.rank.keep)
+
+
+def _cete_ranker(settings: Settings, networks: _Networks) -> Ranker:
+    from wherefrom.rank.cete import CeteRanker
+
+    return CeteRanker(networks.cete, settings.rank.keep)
+
+
+def _qasa_ranker(settings: Settings, networks: _Networks) -> Ranker:
+    from wherefrom.rank.qasa import QasaRanker
+
+    return QasaRanker(networks.qasa, settings.rank.keep)
 
 
 def _sentence_reader(settings: Settings, _networks: _Networks) -> Reader:
@@ -511,6 +551,8 @@ _RANKERS: Mapping[str, Callable[[Settings, _Networks], Ranker | None]] = {
     "overlap": _overlap_ranker,
     "reader": _reader_ranker,
     "masque": _masque_ranker,
+    "cete": _cete_ranker,
+    "qasa": _qasa_ranker,
 }
 _READERS: Mapping[str, Callable[[Settings, _Networks], Reader]] = {
     "sentence": _sentence_reader,

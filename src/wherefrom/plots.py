@@ -1,4 +1,4 @@
-"""Plots as plain SVG text: lines, and horizontal bars with their intervals."""
+"""Plots as plain SVG text: lines, horizontal bars with their intervals, and fields by how full they are."""
 
 from __future__ import annotations
 
@@ -70,6 +70,23 @@ def bar_plot(title: str, bars: Sequence[Bar], unit: str = "") -> str:
             end = max(end, b)
         parts.append(text_at(end + 5, top + 13, f"{bar.value:.1f}{unit}", "start"))
     return svg(title, wide, _TOP + row * len(bars) + 8, parts)
+
+
+def heatmap(title: str, rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float]]) -> str:
+    """A field for each row and column, the fuller the nearer its value is to 1; values below 0 are as 0."""
+    side, left, top = 18, 90, 110
+    parts = [text_at(left, 16, title, "start", bold=True)]
+    for place, name in enumerate(columns):
+        parts.append(text_at(left + side * place + 13, top - 6, name, "start", turned=60))
+    for line, name in enumerate(rows):
+        parts.append(text_at(left - 6, top + side * line + 13, name, "end"))
+        for place, value in enumerate(values[line]):
+            share = min(max(value, 0.0), 1.0)
+            parts.append(
+                f'<rect x="{left + side * place}" y="{top + side * line}" width="{side - 1}" height="{side - 1}" '
+                f'fill="{_COLOURS[0]}" fill-opacity="{share:.2f}"><title>{value:.2f}</title></rect>'
+            )
+    return svg(title, left + side * len(columns) + 60, top + side * len(rows) + 8, parts)
 
 
 STYLE = """

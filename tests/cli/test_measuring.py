@@ -160,7 +160,7 @@ def test_reproduce_lists_reported_beside_measured(tmp_path: Path) -> None:
 
 
 def test_a_row_whose_system_does_not_exist_is_refused(tmp_path: Path) -> None:
-    done = run("reproduce", "cete", "--runs", tmp_path)
+    done = run("reproduce", "pqsum", "--runs", tmp_path)
     assert (done.returncode, "settings that do not exist" in done.stderr) == (2, True), done.stderr
     planned = run("reproduce", "bertsum", "--row", "t4-1-vanilla", "--runs", tmp_path)
     assert (planned.returncode, "vanilla.toml needs settings" in planned.stderr) == (2, True)

@@ -12,8 +12,8 @@ from wherefrom.data.examples import whole
 from wherefrom.features.tokens import tokens
 from wherefrom.systems.drqa.material import DrQAMaterial
 from wherefrom.systems.drqa.network import DrQASettings
-from wherefrom.train.word_vectors import Glove, Pieces
 from wherefrom.train.spacy_tags import Tags
+from wherefrom.train.word_vectors import Glove, Pieces
 from wherefrom.types import Passage
 
 COLOURS = ("red", "blue", "green", "grey")

@@ -50,6 +50,7 @@ class SystemRows:
             measure=recipe.measure,
             reported=tuple(row.reported),
             group=row.group,
+            dataset=row.dataset,
             split=row.split,
             uses={part: resolved(self._paper, file) for part, file in recipe.uses.items()},
             may_train=self._may_train,

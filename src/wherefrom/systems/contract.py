@@ -67,7 +67,8 @@ class Wanted:
     measure: str = ""  # which of the ways that the system knows to measure itself
     reported: tuple[str, ...] = ()  # the names of the numbers
     group: str = ""  # the kind of question alone that is counted
-    split: str = ""  # of the dataset, as the paper names it
+    dataset: str = ""  # as the paper names it
+    split: str = ""  # of the dataset, likewise
     may_train: bool = False  # whether what is not trained yet is to be trained
     uses: Mapping[str, Any] = field(default_factory=dict)  # other settings that the row's name, resolved, by their part
 

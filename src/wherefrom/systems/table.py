@@ -23,6 +23,8 @@ SYSTEMS = {  # in the order of `wherefrom train --help`
     "selector": "wherefrom.systems.selector",
     "asker": "wherefrom.systems.asker",
     "tagger": "wherefrom.systems.tagger",
+    "cete": "wherefrom.systems.cete",
+    "qasa": "wherefrom.systems.qasa",
     "drqa": "wherefrom.systems.drqa",
     "rankqa": "wherefrom.systems.rankqa",
     "masque": "wherefrom.systems.masque",

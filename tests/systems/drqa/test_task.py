@@ -29,11 +29,11 @@ from wherefrom.systems.drqa.material import NER, POS, DrQAMaterial
 from wherefrom.systems.drqa.settings import DrQATaskSettings
 from wherefrom.systems.drqa.task import DrQAColumns, DrQATask, assembled
 from wherefrom.systems.drqa.teacher import ReaderTeacher
-from wherefrom.train.word_vectors import read_glove
 from wherefrom.train.checkpoint import save_weights
 from wherefrom.train.loop import fit
 from wherefrom.train.settings import LoopSettings
 from wherefrom.train.vectors import principal_components
+from wherefrom.train.word_vectors import read_glove
 
 SETTINGS = DrQATaskSettings(batch=3)
 

@@ -34,9 +34,9 @@ from wherefrom.errors import WherefromError
 from wherefrom.features import tags
 from wherefrom.features.forms import forms, stems
 from wherefrom.features.tokens import tokens
-from wherefrom.train.word_vectors import Glove, Pieces
 from wherefrom.text import Span
 from wherefrom.train.spacy_tags import Tagging
+from wherefrom.train.word_vectors import Glove, Pieces
 from wherefrom.types import Passage
 
 # The tags in the order of the material: none, then spaCy's. White space is never a token of ours.
