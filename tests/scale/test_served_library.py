@@ -224,3 +224,22 @@ def test_a_backup_is_restored_to_a_server_and_a_collection_of_its_own(
         assert ids(again, "mark3") == ["d3"]
         assert again.check().problems == ()
     assert ids(library, "mark3") == []
+
+
+def test_with_documents_in_postgresql_each_folder_has_a_collection(
+    tmp_path: Path, qdrant: QdrantProcess, database: str
+) -> None:
+    settings = served(qdrant, "store.kind=postgres", f"store.url={database}")
+    with Library(tmp_path / "one", settings) as one, Library(tmp_path / "other", settings) as other:
+        one.put([Document(f"d{number}", f"The mark{number} is here.") for number in range(4)])
+        assert ids(other, "mark2") == ["d2"]
+        other.remove(["d2"])
+        other.put([Document("d1", "Something else, of mark77.")])
+        assert (ids(one, "mark2"), ids(one, "mark1"), ids(one, "mark77")) == ([], [], ["d1"])
+        index = one._folder().indexes["qdrant"]
+        index._request("POST", "/points/delete?wait=true", {"points": sorted(index.keys())[:1]})  # type: ignore[attr-defined]
+        index.refresh()
+        with pytest.raises(LibraryDamaged, match="has lost passages"):
+            found(one, "mark0")
+        assert one.check().sound
+        assert ids(one, "mark0") == ids(other, "mark0") == ["d0"]
