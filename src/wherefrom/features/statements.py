@@ -22,7 +22,7 @@ _HEADING = 80  # characters
 _LIST_WORDS = 90  # a longer list is told item by item
 _CODE_LINES = 40
 _BLOCK = re.compile(r"\S(?:.|\n(?![^\S\n]*\n))*")
-_ITEM = re.compile(r"[^\S\n]*(?:[-*•–·▪◦+]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)")
+_ITEM = re.compile(r"[^\S\n]*(?:[-*•–·▪◦+]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)")  # linear: where a line begins
 _CODE = re.compile(
     r"[;{}]\s*$|^\s*(?:[$>#]\s|[{}\])]|</?\w|(?:def|class|import|return|SELECT|INSERT)\b)|^(?: {4}|\t)\S"
 )
