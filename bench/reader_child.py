@@ -91,9 +91,9 @@ def _torch_session(job: Job) -> ReaderSession:
     class TorchSession(ReaderSession):
         batch_tokens = 8192
 
-        def _run(self, batch: Sequence[_Window]) -> dict[str, Any]:
+        def _run(self, batch: Sequence[_Window], *_: object) -> dict[str, Any]:
             torch.set_num_threads(job.threads)  # here, because OpenMP keeps it for each thread
-            inputs = {name: torch.from_numpy(array) for name, array in self._inputs(batch).items()}
+            inputs = {name: torch.from_numpy(array) for name, array in self._inputs(batch, {}).items()}
             with torch.inference_mode():
                 outputs = network(**inputs)
             return {name: getattr(outputs, name).numpy() for name in ReaderOutput._fields}

@@ -154,6 +154,7 @@ def _ask(job: Job) -> dict[str, Any]:
     """Whole answers by a writer that quotes or one that writes; the first two questions warm up."""
     from wherefrom import Library
     from wherefrom.config import resolve
+    from wherefrom.write.explaining import ExplainingWriter
     from wherefrom.write.masque import MasqueWriter
     from wherefrom.write.yes_no import YesNoWriter
 
@@ -175,7 +176,7 @@ def _ask(job: Job) -> dict[str, Any]:
                 times.append({"whole": whole, "whole, CPU": cpu, **trace.timings})
                 words.append(len(trace.answer.words) if trace.answer else 0)
         writer = library.pipeline().writer
-        if isinstance(writer, YesNoWriter):
+        while isinstance(writer, (ExplainingWriter, YesNoWriter)):
             writer = writer.other
         counts = dict(writer.counts) if isinstance(writer, MasqueWriter) else {}
     return {"times": times, "words": words, "counts": counts}

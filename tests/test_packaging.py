@@ -30,6 +30,7 @@ MOST_BYTES = 76_000_000  # of the wheel; an index takes no file above 100 MB
 MOST_SDIST_BYTES = 100_000_000
 LABORATORY = {"drqa", "rankqa", "rankqa-drqa"}
 SHIPPED_ONES = {"reader", "writer", "yes-no", "fluency", "tagger", "matcher", "selector"}  # that the defaults use
+BESIDE = {"followup", "LICENSE.md"}  # what conversations use, and the terms of all
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def test_the_wheel_is_small_and_holds_what_the_defaults_use(packages: Built, tmp
         library.put([Document("note", "The boiler was serviced by Marta.")])
         used = {folder.name for folder in library.pipeline().weights}
     assert used == SHIPPED_ONES
-    assert packages.names(packages.wheel, "wherefrom/weights/") == used
+    assert packages.names(packages.wheel, "wherefrom/weights/") == used | BESIDE
     inside = set(zipfile.ZipFile(packages.wheel).namelist())
     assert not [name for name in inside if re.search(r"table\.toml|/settings/|\.tsv$", name)]
     for name in used:
@@ -84,7 +85,7 @@ def test_the_wheel_is_small_and_holds_what_the_defaults_use(packages: Built, tmp
 def test_all_else_is_in_the_laboratory(packages: Built) -> None:
     weights = {folder.name for folder in SHIPPED.iterdir()}
     assert weights >= LABORATORY
-    assert packages.names(packages.lab, "wherefrom_lab/weights/") == weights - SHIPPED_ONES
+    assert packages.names(packages.lab, "wherefrom_lab/weights/") == weights - SHIPPED_ONES - BESIDE
     assert packages.names(packages.lab, "wherefrom_lab/papers/") == set(table.slugs())
     inside = set(zipfile.ZipFile(packages.lab).namelist())
     assert "wherefrom_lab/systems/yes_no/yes_no_squad.tsv" in inside

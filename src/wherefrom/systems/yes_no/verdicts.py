@@ -29,6 +29,7 @@ from wherefrom.train.logistic import Numbers, Truths, log_loss, logistic, sigmoi
 from wherefrom.train.progress import paced
 from wherefrom.train.stages import Say
 from wherefrom.types import Hit
+from wherefrom.write.explaining import ExplainingWriter
 from wherefrom.write.yes_no import Hearing, YesNoWriter
 
 FOLDS = 8
@@ -80,7 +81,8 @@ def says_yes_or_no(reader: Weights) -> bool:
 
 def heard_of(rows: Sequence[YesNoQuestion], pipeline: Pipeline, say: Say) -> list[HeardQuestion]:
     """Every question as the pipeline hears it: passages ranked and read, then listened to."""
-    writer, report = pipeline.writer, paced("fit: questions heard", say)
+    report = paced("fit: questions heard", say)
+    writer = pipeline.writer.other if isinstance(pipeline.writer, ExplainingWriter) else pipeline.writer
     assert isinstance(writer, YesNoWriter)
     assert pipeline.ranker is not None
     heard: list[HeardQuestion] = []
