@@ -33,7 +33,7 @@ def test_all_is_looked_at_and_what_could_be_better_has_a_remedy(tmp_path: Path) 
     assert {"version", "packages", "networks", "speed", "library", "disk"} <= about.keys()
     assert any("wherefrom 0" in finding["what"] for finding in about["version"])
     assert {finding["what"].partition(":")[0] for finding in about["networks"]} == {
-        "reader", "writer", "tagger", "fluency", "yes-no", "matcher", "followup",
+        "reader", "writer", "tagger", "fluency", "yes-no", "matcher", "followup", "selector",
     }  # fmt: skip
     assert "2 documents in 2 passages" in about["library"][0]["what"]
     (lost,) = (finding for finding in about["library"] if "gone" in finding["what"])

@@ -45,7 +45,7 @@ def command(
         print_json(trace)
         return
     if trace.question.typed:
-        click.echo(f"understood as: {trace.question.text}", err=True)
+        say(f"understood as: {trace.question.text}", err=True)
     if not trace.hits:
         say("Nothing found.", err=True)
     table(

@@ -34,7 +34,7 @@ Over = Callable[[Iterator[list[Example]]], Iterable[list[Trace]]]  # the traces 
 
 _BATCH = 32
 # Beside a network; what it says depends on them.
-_SAYING = ("settings.toml", "judge.json", "polarity.json", "truth.json")
+_SAYING = ("settings.toml", "judge.json", "order.json", "polarity.json", "truth.json")
 
 
 class PredictError(WherefromError):
