@@ -20,6 +20,10 @@ class Inputs:
     reader: Path | None = given(
         "Weights of a reader that says how well each passage answers; nothing is learnt from one without.", default=None
     )
+    gte: Path | None = given(
+        "gte-small in eight bits: gte.safetensors of another OUT, where its own weights are too large to carry.",
+        default=None,
+    )
     pretrained: Path | None = given(
         "The pretrained encoders' folder; those that are missing are fetched.",
         inside="pretrained",
@@ -32,8 +36,8 @@ ABOUT = About(
     name="embedder",
     summary="Train what gives questions and passages vectors that are near where one answers the other.",
     inputs=Inputs,
-    stages=("pairs", "earlier", "lessons", "start", "training", "export"),
+    stages=("pairs", "earlier", "carried", "lessons", "start", "training", "export"),
     use="use it with --set runtime.embedder={weights}, and `wherefrom index dense`",
     recipe=Path(__file__).parent / "recipes" / "embedder.toml",
-    needs=("torch", "safetensors", "numpy", "tokenizers", "onnx"),
+    needs=("torch", "safetensors", "numpy"),  # pairs and the export need more
 )

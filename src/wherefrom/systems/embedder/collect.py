@@ -231,5 +231,5 @@ def _encoded(tokenizer: Tokenizer, texts: Sequence[str], most: int) -> list[list
 
 def _columns(name: str, tokens: Sequence[Sequence[int]]) -> dict[str, Tensor]:
     starts = numpy.cumsum([0, *(len(each) for each in tokens)])
-    joined = numpy.fromiter((token for each in tokens for token in each), numpy.int32, int(starts[-1]))
+    joined = numpy.fromiter((token for each in tokens for token in each), numpy.int16, int(starts[-1]))  # 30,522 fit
     return {f"{name}_tokens": torch.from_numpy(joined), f"{name}_starts": torch.from_numpy(starts)}

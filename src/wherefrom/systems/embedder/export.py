@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from wherefrom.runtime.embedder import FILE
 from wherefrom.systems.embedder.network import EncodedNetwork, WordsNetwork
+from wherefrom.systems.embedder.pairs import CLASSIFY, SEPARATE
 from wherefrom.train.quantize import ExportPrecision, TableBits, eight_bits
 
-CLASSIFY, SEPARATE = 101, 102  # [CLS] and [SEP]
 SHIPPED_TOKENIZER = "../reader/tokenizer.json"  # all our networks have the same wordpieces
 
 

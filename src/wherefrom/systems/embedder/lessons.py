@@ -9,12 +9,11 @@ import numpy
 import torch
 from torch import Tensor
 
-from wherefrom.networks.encoder import Encoder, EncoderSettings, load_pretrained
+from wherefrom.networks.encoder import Encoder, EncoderSettings
 from wherefrom.networks.spans import ReaderNetwork
-from wherefrom.systems.embedder.export import CLASSIFY, SEPARATE
+from wherefrom.systems.embedder.carried import unpacked
 from wherefrom.systems.embedder.network import EncodedNetwork
-from wherefrom.systems.embedder.pairs import PairColumns
-from wherefrom.train.checkpoint import load_weights
+from wherefrom.systems.embedder.pairs import CLASSIFY, SEPARATE, PairColumns
 
 _TOKENS = 65_536  # of a pass on a GPU, padding included
 _TOKENS_CPU = 4_096
@@ -24,10 +23,8 @@ _LONGEST = 288  # tokens of a question and a passage
 Report = Callable[[int, int], None]
 
 
-def near(pairs: PairColumns, gte: Path, passage: int, device: str, report: Report) -> Tensor:
+def near(pairs: PairColumns, encoder: Encoder, passage: int, device: str, report: Report) -> Tensor:
     """The vectors of all passages, in 16 bits: (passages, width)."""
-    encoder = Encoder(EncoderSettings.from_config(gte / "config.json"))
-    load_pretrained(encoder, gte / "model.safetensors")
     network = EncodedNetwork(encoder).eval().to(device)
     rows = [
         numpy.concatenate([[CLASSIFY], pairs.tokens("passage", number)[:passage], [SEPARATE]])
@@ -43,7 +40,7 @@ def near(pairs: PairColumns, gte: Path, passage: int, device: str, report: Repor
 def answering(pairs: PairColumns, weights: Path, settings: EncoderSettings, device: str, report: Report) -> Tensor:
     """The reader's relevance of each question's right passage and of its negatives: (questions, 1 + negatives)."""
     network = ReaderNetwork(settings)
-    load_weights(network, weights, lacking=("truth",))
+    network.load_state_dict(unpacked(weights), strict=False)
     network = network.eval().to(device)
     gold, negatives = pairs["gold"], pairs["negatives"]
     longest = min(_LONGEST, settings.max_tokens)

@@ -13,6 +13,9 @@ SOURCES = ("squad", "typed", "nq", "manuals", "headings")
 """Where questions come from, by their number in the column `source`."""
 
 
+CLASSIFY, SEPARATE = 101, 102  # [CLS] and [SEP], which stand around a text that a transformer reads
+
+
 class PairColumns:
     """The columns of a file that `collect.prepare` has written."""
 
@@ -30,10 +33,10 @@ class PairColumns:
     def passages(self) -> int:
         return len(self._columns["passage_starts"]) - 1
 
-    def tokens(self, kind: str, number: int) -> NDArray[numpy.int32]:
+    def tokens(self, kind: str, number: int) -> NDArray[numpy.int16]:
         """The tokens of a "question" or a "passage"."""
         starts = self._columns[f"{kind}_starts"]
-        row: NDArray[numpy.int32] = self._columns[f"{kind}_tokens"][starts[number] : starts[number + 1]]
+        row: NDArray[numpy.int16] = self._columns[f"{kind}_tokens"][starts[number] : starts[number + 1]]
         return row
 
     def of_source(self, name: str, valid: bool) -> NDArray[numpy.int64]:

@@ -1,7 +1,8 @@
 """Makes the embedder.
 
 OUT/pairs.safetensors     questions, the passages that answer them, and passages that a search finds and that do not
-OUT/earlier.safetensors   the reader's weights, made such that training can take them
+OUT/earlier.safetensors   the reader's weights, in eight bits as torch takes them
+OUT/gte.safetensors       gte-small likewise, to be carried to another machine
 OUT/lessons.safetensors   what the reader and gte-small say of the pairs
 OUT/start.safetensors     of an embedder without layers: a vector for every wordpiece, what gte-small says of it alone
 OUT/training/             the training
@@ -10,6 +11,8 @@ OUT/weights/              the result: a folder for `runtime.embedder`
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,16 +29,15 @@ from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import Weights
 from wherefrom.systems.contract import Say, Stage
 from wherefrom.systems.embedder.about import Inputs
+from wherefrom.systems.embedder.carried import pack, unpacked
 from wherefrom.systems.embedder.network import EmbedderNetwork, EncodedNetwork, WordsNetwork
 from wherefrom.systems.embedder.pairs import PairColumns
 from wherefrom.systems.embedder.task import EmbedderTask, EmbedderTaskSettings
 from wherefrom.train import pretrained
-from wherefrom.train.checkpoint import saved_layers
 from wherefrom.train.encoders import Encoders, Fetch
 from wherefrom.train.given import named
 from wherefrom.train.loop import MODEL, trained
 from wherefrom.train.progress import paced
-from wherefrom.train.quantize import TableBits
 from wherefrom.train.settings import LoopSettings
 from wherefrom.train.stages import Facts, needed, training
 
@@ -79,7 +81,7 @@ class EmbedderRecipe:
     width: int = 384  # without layers: of a vector
     begin: Literal["gte", "matcher"] = "gte"  # without layers: what gte-small says of each wordpiece, or the matcher's
     max_tokens: int = 192  # of a passage that are read
-    table_bits: TableBits = 4  # of the table of words
+    table_bits: Literal[4, 8] = 4  # of the table of words
     collect: CollectSettings = field(default_factory=CollectSettings)
     loop: LoopSettings = LOOP
     task: EmbedderTaskSettings = field(default_factory=EmbedderTaskSettings)
@@ -99,7 +101,9 @@ def stages(
     taught = inputs.reader is not None or bool(task.structure)
 
     def task_of() -> EmbedderTask:
-        network = partial(_of_layers, settings, encoders) if settings.layers else partial(_without_layers, start)
+        network = (
+            partial(_of_layers, settings, encoders, inputs.gte) if settings.layers else partial(_without_layers, start)
+        )
         return EmbedderTask(needed(pairs, "pairs"), network, task, needed(lessons, "lessons") if taught else None)
 
     def trained_of() -> Facts:
@@ -119,6 +123,7 @@ def stages(
     return [
         _collected(settings.collect, inputs, pairs, encoders, say),
         *_dequantized(inputs.reader, earlier),
+        _carried(out / "gte.safetensors", encoders),
         *([_listened(settings, inputs, pairs, earlier, lessons, encoders, say)] if taught else []),
         *([_begun(settings, start, pairs, encoders, say)] if not settings.layers else []),
         training("training", folder, task_of, settings.loop, trained_of, inputs.device, say),
@@ -161,9 +166,13 @@ def _dequantized(reader: Path | None, made: Path) -> list[Stage]:
     model = reader / "model.onnx"
 
     def make(path: Path) -> Facts:
-        from wherefrom.train.dequantize import write_dequantized
+        from wherefrom.train.dequantize import dequantized
 
-        return {"parameters": len(write_dequantized(model, path))}
+        tensors = {
+            name: torch.from_numpy(numpy.array(value, numpy.float32)) for name, value in dequantized(model).items()
+        }
+        pack(tensors, path)
+        return {"parameters": len(tensors)}
 
     return [Stage("earlier", made, lambda: {"model": file_hash(named(model, "--reader"))}, make)]
 
@@ -183,9 +192,12 @@ def _listened(
         columns, made = PairColumns(pairs), dict[str, Tensor]()
         if settings.task.structure:
             report = paced("lessons: passages", say)
-            made["vectors"] = near(columns, encoders.of(GTE), settings.max_tokens, inputs.device, report)
+            made["vectors"] = near(
+                columns, _whole(GTE, encoders, inputs.gte), settings.max_tokens, inputs.device, report
+            )
         if inputs.reader is not None:
-            encoder = replace(encoders.settings(GTE), layers=saved_layers(earlier))
+            whole = _whole(GTE, encoders, inputs.gte).settings
+            encoder = replace(whole, layers=_layers_of(earlier))
             made["reader"] = answering(columns, earlier, encoder, inputs.device, paced("lessons: pairs", say))
         save_file(made, path)
         return {name: len(tensor) for name, tensor in made.items()}
@@ -255,9 +267,39 @@ def _without_layers(start: Path) -> EmbedderNetwork:
     return WordsNetwork(load_file(needed(start, "start"))["vectors"])
 
 
-def _of_layers(settings: EmbedderRecipe, encoders: Encoders) -> EmbedderNetwork:
+def _of_layers(settings: EmbedderRecipe, encoders: Encoders, carried: Path | None) -> EmbedderNetwork:
     """Some layers of a pretrained encoder."""
-    whole: EncoderSettings = encoders.settings(settings.encoder)
-    encoder = Encoder(whole)
-    load_pretrained(encoder, encoders.of(settings.encoder) / "model.safetensors")
-    return EncodedNetwork(encoder.keeping(settings.layers))
+    whole = _whole(settings.encoder, encoders, carried if settings.encoder == GTE else None)
+    return EncodedNetwork(whole.keeping(settings.layers))
+
+
+def _whole(name: str, encoders: Encoders, carried: Path | None) -> Encoder:
+    """A pretrained encoder, from its own weights or from those that were carried here."""
+    if carried is None:
+        encoder = Encoder(encoders.settings(name))
+        load_pretrained(encoder, encoders.of(name) / "model.safetensors")
+        return encoder
+    state = unpacked(named(carried, "--gte"))
+    with carried.with_suffix(".json").open(encoding="utf-8") as file:
+        settings = EncoderSettings.from_mapping(json.load(file), str(carried))
+    encoder = Encoder(settings)
+    encoder.load_state_dict(state)
+    return encoder
+
+
+def _carried(path: Path, encoders: Encoders) -> Stage:
+    """gte-small in eight bits, with its configuration beside it."""
+
+    def make(out: Path) -> Facts:
+        pack(_whole(GTE, encoders, None).state_dict(), out)
+        shutil.copyfile(encoders.of(GTE) / "config.json", path.with_suffix(".json"))
+        return {"pretrained": pretrained.described(GTE)}
+
+    return Stage(
+        "carried", path, lambda: {"encoder": pretrained.INPUTS[GTE].sha256["model.safetensors"]}, make, extra=True
+    )
+
+
+def _layers_of(weights: Path) -> int:
+    """How deep a packed reader is."""
+    return 1 + max(int(name.split(".")[2]) for name in unpacked(weights) if name.startswith("encoder.layers."))

@@ -16,7 +16,7 @@ from wherefrom.errors import SettingsError
 from wherefrom.evaluate.spread import evenly_spread
 from wherefrom.origin import file_hash
 from wherefrom.systems.embedder.network import EmbedderNetwork, contrast, structure, taught
-from wherefrom.systems.embedder.pairs import SOURCES, PairColumns
+from wherefrom.systems.embedder.pairs import CLASSIFY, SEPARATE, SOURCES, PairColumns
 from wherefrom.train.batching import LazyBatches
 from wherefrom.train.seeds import seed_of
 from wherefrom.train.task import TaskFacts
@@ -196,13 +196,11 @@ class EmbedderTask:
         )
 
 
-def padded(rows: Sequence[NDArray[numpy.int32]], settings: EmbedderTaskSettings) -> tuple[Tensor, Tensor]:
+def padded(rows: Sequence[NDArray[numpy.int16]], settings: EmbedderTaskSettings) -> tuple[Tensor, Tensor]:
     """(rows, longest) twice: the tokens, and where they are."""
-    from wherefrom.systems.embedder.export import CLASSIFY, SEPARATE
-
     kept = [row[: settings.passage] for row in rows]
     if settings.bounded:
-        kept = [numpy.concatenate([[CLASSIFY], row, [SEPARATE]]) for row in kept]
+        kept = [numpy.concatenate([numpy.array([CLASSIFY]), row, numpy.array([SEPARATE])]) for row in kept]
     longest = max(1, *(len(row) for row in kept))
     tokens = numpy.zeros((len(kept), longest), numpy.int64)
     mask = numpy.zeros((len(kept), longest), bool)
