@@ -11,14 +11,14 @@ import torch
 
 from wherefrom.errors import SettingsError
 from wherefrom.networks.encoder import EncoderSettings
-from wherefrom.systems.bertsum.audit import Triple, query_audit
+from wherefrom.systems.bertsum.audit import QueryTriple, query_audit
 from wherefrom.systems.bertsum.material import (
     BEGIN,
     CLASSIFY,
     FOLDS,
     PADDING,
     SEPARATE,
-    Encoded,
+    EncodedTriple,
     batch_of,
     encoded,
     fold,
@@ -51,7 +51,7 @@ def network(mask: Mask = "bidirectional", smoothing: float = 0.1, seed: int = 0)
     return made.eval()
 
 
-CATS = Triple("Why do cats sleep?", "Cats sleep all day. Dogs run home.", "Cats sleep all day.")
+CATS = QueryTriple("Why do cats sleep?", "Cats sleep all day. Dogs run home.", "Cats sleep all day.")
 EXAMPLE = encoded(CATS, cut, 100, 25, query=True)
 
 
@@ -84,8 +84,8 @@ def test_the_masks_by_hand() -> None:
 
 
 def test_with_qd_the_query_does_not_see_the_document_and_the_document_sees_it() -> None:
-    other = encoded(Triple(CATS.query, "Dogs run all day. Dogs run home.", CATS.summary), cut, 100, 25, query=True)
-    asked_otherwise = encoded(Triple("Why do dogs run?", CATS.document, CATS.summary), cut, 100, 25, query=True)
+    other = encoded(QueryTriple(CATS.query, "Dogs run all day. Dogs run home.", CATS.summary), cut, 100, 25, query=True)
+    asked_otherwise = encoded(QueryTriple("Why do dogs run?", CATS.document, CATS.summary), cut, 100, 25, query=True)
     for mask, same in (("qd", True), ("bidirectional", False)):
         model = network(mask)  # type: ignore[arg-type]
         one, two, three = (model.read(batch_of([each]).given) for each in (EXAMPLE, other, asked_otherwise))
@@ -95,7 +95,9 @@ def test_with_qd_the_query_does_not_see_the_document_and_the_document_sees_it() 
 
 def test_padding_changes_nothing() -> None:
     model = network("qd")
-    longer = Encoded(*(EXAMPLE.tokens * 2, EXAMPLE.types * 2, 6, (6, 13, 20), EXAMPLE.target, (1.0, 0.0, 0.0), ""))
+    longer = EncodedTriple(
+        *(EXAMPLE.tokens * 2, EXAMPLE.types * 2, 6, (6, 13, 20), EXAMPLE.target, (1.0, 0.0, 0.0), "")
+    )
     alone, together = model.extract(batch_of([EXAMPLE]).given), model.extract(batch_of([EXAMPLE, longer]).given)
     assert torch.allclose(alone[0, :2], together[0, :2], atol=1e-5)
     assert together[0, 2].item() < -1000
@@ -127,7 +129,7 @@ def test_the_beam_finds_the_likeliest_of_all_where_it_is_wide_enough() -> None:
         total, so_far = 0.0, [BEGIN]
         for token in written:
             logits = model.next_logits(states, given.mask, torch.tensor([so_far]))[0, -1]
-            total += float(logits.log_softmax(dim=-1)[token])
+            total += logits.log_softmax(dim=-1)[token].item()
             so_far.append(token)
         return total
 
@@ -154,7 +156,7 @@ def test_each_group_has_its_own_warm_up_and_inverse_root() -> None:
 
 
 def test_folds_part_the_triples() -> None:
-    triples = [Triple(str(number), "", "") for number in range(23)]
+    triples = [QueryTriple(str(number), "", "") for number in range(23)]
     tested = [triple for number in range(FOLDS) for triple in fold(triples, number, "test")]
     assert sorted(tested, key=lambda each: int(each.query)) == triples
     for number in range(FOLDS):
@@ -166,7 +168,7 @@ def test_folds_part_the_triples() -> None:
 
 
 def test_the_audit_counts_by_hand() -> None:
-    triples = [CATS, Triple("Do zebras migrate?", "Trains are late.", "Trains run late.")]
+    triples = [CATS, QueryTriple("Do zebras migrate?", "Trains are late.", "Trains run late.")]
     audit = query_audit(triples)
     # cats, sleep stand in both texts of the first; zebra and migrate in none of the second.
     assert (audit["in_document"], audit["in_summary"]) == (0.5, 0.5)
@@ -176,7 +178,7 @@ def test_the_audit_counts_by_hand() -> None:
 
 @pytest.mark.parametrize("goal", ["write", "extract"])
 def test_it_learns_in_a_few_steps(goal: str, tmp_path: Path) -> None:
-    dogs = encoded(Triple("Why do dogs run?", CATS.document, "Dogs run home."), cut, 100, 25, query=True)
+    dogs = encoded(QueryTriple("Why do dogs run?", CATS.document, "Dogs run home."), cut, 100, 25, query=True)
     examples = [EXAMPLE, dogs]
     task = BertsumTask(goal, examples, examples, settings(), BertsumTaskSettings(batch=2, beam=3), {})  # type: ignore[arg-type]
     loop = LoopSettings(

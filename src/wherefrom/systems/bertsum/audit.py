@@ -11,7 +11,7 @@ from wherefrom.features.polarity import asks_yes_no
 
 
 @dataclass(frozen=True, slots=True)
-class Triple:
+class QueryTriple:
     """A query, its document and its summary."""
 
     query: str
@@ -19,7 +19,7 @@ class Triple:
     summary: str
 
 
-def query_audit(triples: Sequence[Triple]) -> dict[str, float]:
+def query_audit(triples: Sequence[QueryTriple]) -> dict[str, float]:
     """Shares, from 0 to 1, of the content words of queries that the document and the summary hold; beside them those of
     queries of other triples, which cannot matter. `unrelated` shares no word with either; `yes_no` asks for no more.
     """

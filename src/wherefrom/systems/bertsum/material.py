@@ -14,7 +14,7 @@ from wherefrom.data import debatepedia, xsum
 from wherefrom.data.opening import json_records, named_files
 from wherefrom.metrics.rouge import rouge_n
 from wherefrom.metrics.tokens import rouge_tokens
-from wherefrom.systems.bertsum.audit import Triple
+from wherefrom.systems.bertsum.audit import QueryTriple
 from wherefrom.systems.bertsum.network import QueryDocuments
 from wherefrom.text import clean, sentences
 
@@ -26,7 +26,7 @@ Cut = Callable[[str], list[int]]  # a text's wordpieces
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedTriple:
     """A triple in wordpieces."""
 
     tokens: tuple[int, ...]
@@ -38,7 +38,7 @@ class Encoded:
     summary: str
 
 
-def encoded(triple: Triple, cut: Cut, document_tokens: int, summary_tokens: int, query: bool) -> Encoded:
+def encoded(triple: QueryTriple, cut: Cut, document_tokens: int, summary_tokens: int, query: bool) -> EncodedTriple:
     """The triple as one sequence; the document is cut at so many wordpieces, marks not counted."""
     tokens: list[int] = []
     types: list[int] = []
@@ -63,7 +63,7 @@ def encoded(triple: Triple, cut: Cut, document_tokens: int, summary_tokens: int,
             break
     target = (*cut(triple.summary)[:summary_tokens], SEPARATE)
     labels = extractive_labels(pieces, triple.summary)
-    return Encoded(tuple(tokens), tuple(types), length, tuple(starts), target, labels, triple.summary)
+    return EncodedTriple(tuple(tokens), tuple(types), length, tuple(starts), target, labels, triple.summary)
 
 
 def extractive_labels(pieces: Sequence[str], summary: str) -> tuple[float, ...]:
@@ -95,7 +95,7 @@ class SummaryBatch:
     labels: torch.Tensor  # (batch, sentences)
 
 
-def batch_of(examples: Sequence[Encoded]) -> SummaryBatch:
+def batch_of(examples: Sequence[EncodedTriple]) -> SummaryBatch:
     """Padded on the right."""
 
     def padded(rows: Sequence[Sequence[float]], value: float, dtype: torch.dtype) -> torch.Tensor:
@@ -122,37 +122,37 @@ class _News(msgspec.Struct):
     right_summary: str
 
 
-def generic(data: Path, news: int) -> list[Triple]:
+def generic(data: Path, news: int) -> list[QueryTriple]:
     """News with summaries, without a query: XSum's sample, and `news` of the articles that HaluEval brings."""
     triples = [
-        Triple("", example.passages[0].text, example.summaries[0])
+        QueryTriple("", example.passages[0].text, example.summaries[0])
         for example in xsum.load(named_files(data / "xsum_sample", ["xsum.jsonl"])[0], "train")
         if example.summaries
     ]
     return [*triples, *_first(_halueval(data), news)]
 
 
-def _halueval(data: Path) -> Iterator[Triple]:
+def _halueval(data: Path) -> Iterator[QueryTriple]:
     file = named_files(data / "halueval", ["summarization.jsonl"])[0]
     for _, record in json_records(file, _News, strict=False):
-        yield Triple("", clean(record.document), clean(record.right_summary))
+        yield QueryTriple("", clean(record.document), clean(record.right_summary))
 
 
-def _first(triples: Iterator[Triple], count: int) -> Iterator[Triple]:
+def _first(triples: Iterator[QueryTriple], count: int) -> Iterator[QueryTriple]:
     for _, triple in zip(range(count), triples, strict=False):
         yield triple
 
 
-def debates(data: Path) -> list[Triple]:
+def debates(data: Path) -> list[QueryTriple]:
     """Debatepedia's triples, in the order of the file."""
     return [
-        Triple(example.question.text, example.passages[0].text, example.summaries[0])
+        QueryTriple(example.question.text, example.passages[0].text, example.summaries[0])
         for example in debatepedia.load(data / "debatepedia", "valid")
     ]
 
 
-def fold(triples: Sequence[Triple], number: int, role: Role) -> list[Triple]:
-    """Triple i is tested in fold i mod 10, watched in the fold before, and learnt from in all others."""
+def fold(triples: Sequence[QueryTriple], number: int, role: Role) -> list[QueryTriple]:
+    """QueryTriple i is tested in fold i mod 10, watched in the fold before, and learnt from in all others."""
     part = {"test": number, "valid": (number + 1) % FOLDS}
     wanted = part.get(role)
     if wanted is not None:

@@ -21,8 +21,8 @@ import torch
 from wherefrom.errors import SettingsError
 from wherefrom.origin import file_hash
 from wherefrom.systems.bertsum.about import Inputs
-from wherefrom.systems.bertsum.audit import Triple, query_audit
-from wherefrom.systems.bertsum.material import FOLDS, Cut, Encoded, Role, debates, encoded, fold, generic
+from wherefrom.systems.bertsum.audit import QueryTriple, query_audit
+from wherefrom.systems.bertsum.material import FOLDS, Cut, EncodedTriple, Role, debates, encoded, fold, generic
 from wherefrom.systems.bertsum.network import BertsumSettings
 from wherefrom.systems.bertsum.task import BertsumTask, BertsumTaskSettings, Goal, rouge_of
 from wherefrom.text import sentences
@@ -174,10 +174,10 @@ class _Making:
 
     # Inside.
 
-    def _fold(self, role: Role) -> list[Encoded]:
+    def _fold(self, role: Role) -> list[EncodedTriple]:
         return self._encoded(fold(debates(self._inputs.data), self._settings.fold, role), self._settings.task)
 
-    def _encoded(self, triples: Sequence[Triple], task: BertsumTaskSettings) -> list[Encoded]:
+    def _encoded(self, triples: Sequence[QueryTriple], task: BertsumTaskSettings) -> list[EncodedTriple]:
         cut, query = self._cut(), self._settings.query
         made = [encoded(each, cut, task.document_tokens, task.target_tokens, query) for each in triples]
         return [each for each in made if each.sentences]
@@ -185,8 +185,8 @@ class _Making:
     def _task(
         self,
         goal: Goal,
-        train: Sequence[Encoded],
-        valid: Sequence[Encoded],
+        train: Sequence[EncodedTriple],
+        valid: Sequence[EncodedTriple],
         task: BertsumTaskSettings,
         start: Path | None,
         files: Sequence[str],

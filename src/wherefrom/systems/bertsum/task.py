@@ -20,7 +20,7 @@ from wherefrom.systems.bertsum.material import (
     PADDING,
     SEPARATE,
     UNKNOWN,
-    Encoded,
+    EncodedTriple,
     SummaryBatch,
     batch_of,
 )
@@ -55,8 +55,8 @@ class BertsumTask:
     def __init__(
         self,
         goal: Goal,
-        train: Sequence[Encoded],
-        valid: Sequence[Encoded],
+        train: Sequence[EncodedTriple],
+        valid: Sequence[EncodedTriple],
         network: BertsumSettings,
         settings: BertsumTaskSettings,
         data: Mapping[str, str],
@@ -109,7 +109,7 @@ class BertsumTask:
         metrics = {"loss_valid": fmean(losses) if losses else 0.0}
         return {**metrics, "first_right": 100 * fmean(right)} if right else metrics
 
-    def written(self, model: BertsumNetwork, examples: Sequence[Encoded]) -> list[tuple[int, ...]]:
+    def written(self, model: BertsumNetwork, examples: Sequence[EncodedTriple]) -> list[tuple[int, ...]]:
         """Summaries in wordpieces, by beam search."""
         device = next(model.parameters()).device
         summaries: list[tuple[int, ...]] = []
