@@ -332,7 +332,7 @@ def scale_lines(report: Report) -> list[RunLine]:
         )
         metrics = {_FIELDS.get(name, name): float(size[name]) for name in (*fields, *asked, "top_1", "top_20", "f1")}
         name = f"wherefrom, {size['passages']:,} passages"
-        line = _of_report(report, "scale", name, _GROWING, report["questions"], metrics, "scale")
+        line = _of_report(report, "growth", name, _GROWING, report["questions"], metrics, "scale")
         settings = {**line.settings, "load_before": round(size["load_before"], 1), "asked": size["asked"]}
         expected = {name: round(value, 2) for name, value in size["predicted"].items()}
         note = f"{size['documents']:,} documents; predicted before it was measured: {expected}" if expected else ""

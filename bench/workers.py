@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -77,26 +78,44 @@ def markdown(runs: Sequence[IngestTimes]) -> str:
 def _ingested(folder: Path, workers: int) -> IngestTimes:
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as work, cluster(workers):
-        own, others = time.process_time(), _reading_cpu()
+        own = time.process_time()
         begun = time.perf_counter()
-        with Library(Path(work) / "library") as library:
+        with Library(Path(work) / "library") as library, _Watch() as watch:
             report = ingest(library, [folder], workers)
         seconds = time.perf_counter() - begun
-        done = IngestTimes(workers, seconds, time.process_time() - own, _reading_cpu() - others, report.passages, load)
+        done = IngestTimes(workers, seconds, time.process_time() - own, watch.seconds, report.passages, load)
     print(json.dumps(asdict(done)), file=sys.stderr, flush=True)
     return done
 
 
-def _reading_cpu() -> float:
-    """Of all processes below this one, but for those that Ray needs for itself."""
-    seconds = 0.0
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-            command = " ".join(process.cmdline())
-            if "MapWorker" in command or "parser_child" in command or "ray::IDLE" in command:
-                times = process.cpu_times()
-                seconds += times.user + times.system
-    return seconds
+class _Watch:
+    """Looks once a second at what the processes that read have used: Ray ends them before the ingest returns."""
+
+    def __init__(self) -> None:
+        self._used: dict[int, float] = {}
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    @property
+    def seconds(self) -> float:
+        return sum(self._used.values())
+
+    def __enter__(self) -> _Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._done.wait(1.0):
+            for process in psutil.Process().children(recursive=True):
+                with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+                    command = " ".join(process.cmdline())
+                    if "MapWorker" in command or "parser_child" in command:
+                        times = process.cpu_times()
+                        self._used[process.pid] = times.user + times.system
 
 
 def lines_of(report: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:

@@ -44,6 +44,7 @@ def cluster(workers: int, address: str = "") -> Iterator[None]:
     if workers < 1:
         raise SettingsError(f"there must be at least one worker, not {workers}")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what goes wrong comes as an error, too
     os.environ.setdefault("RAY_worker_niceness", "0")  # with Ray's 15 they get nothing beside other work
     import ray
 
