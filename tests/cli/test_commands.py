@@ -64,6 +64,30 @@ def filled(run: Run, notes: Path, library_of_notes: Path, tmp_path: Path) -> Run
     return run
 
 
+class TestSummarize:
+    def test_tells_sentences_with_the_numbers_of_their_sources(self, filled: Run) -> None:
+        done = filled("summarize", "Summarize the document.", "garden.txt", "--words", "20")
+        assert done.returncode == 0, done.stderr
+        lines = done.stdout.splitlines()
+        assert lines[0] == "Roses grow behind the shed. [1]"  # "It is small." says too little by itself
+        assert lines[-1].startswith("[1] The garden (garden.txt), characters ")
+
+    def test_json_is_the_trace(self, filled: Run) -> None:
+        trace = json.loads(filled("summarize", "Where do roses grow?", "--json").stdout)
+        (sentence, *_) = trace["summary"]["sentences"]
+        (evidence,) = sentence["evidence"]
+        assert all(evidence["text"][word["start"] : word["end"]] == word["text"] for word in sentence["words"])
+        assert trace["answer"] is None
+
+    def test_says_that_there_is_nothing_and_which_document_is_missing(self, filled: Run) -> None:
+        nothing = filled("summarize", "How do zebras migrate?")
+        assert nothing.returncode == 0
+        assert nothing.stdout.startswith("There is nothing to summarize. Nothing in these documents speaks of this.")
+        missing = filled("summarize", "Summarize it.", "gone.txt")
+        assert missing.returncode == 5
+        assert "gone.txt" in missing.stderr
+
+
 class TestAsk:
     def test_tells_answer_source_offsets_and_highlight(self, filled: Run) -> None:
         done = filled("ask", "Who serviced the boiler?")
