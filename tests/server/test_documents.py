@@ -224,8 +224,6 @@ class TestHostileUploads:
             ("renamed.pdf", b"MZ\x90\x00" + bytes(range(256)) * 20),
             ("renamed.docx", b"just text"),
             ("renamed.txt", b"\x7fELF" + bytes(range(256)) * 20),
-            ("archive.docx", b"PK\x03\x04" + b"not a word file"),
-            ("script.sh", b"#!/bin/sh\nrm -rf /\n"),
             ("empty.txt", b""),
         ],
     )
@@ -233,6 +231,16 @@ class TestHostileUploads:
         refused = send(client, (name, data))
         assert refused.status_code == 415
         assert name in refused.json()["detail"]
+
+    def test_an_archive_that_is_none_is_named_by_its_job(self, client: TestClient) -> None:
+        job = send(client, ("archive.docx", b"PK\x03\x04" + b"not a word file")).json()
+        assert job["state"] == "failed"
+        assert job["reason"] == "archive.docx: it is damaged, or not a Word document"
+        assert client.get("/documents").json()["documents_in_all"] == 3
+
+    def test_a_script_is_read_as_code_and_run_by_nobody(self, client: TestClient) -> None:
+        assert send(client, ("script.sh", b"#!/bin/sh\nrm -rf /\n")).json()["state"] == "done"
+        assert "rm -rf /" in client.get("/documents/script.sh").json()["text"]
 
     def test_one_refused_refuses_all(self, client: TestClient) -> None:
         assert send(client, ("good.txt", b"Good text."), ("bad.exe", b"MZ\x00")).status_code == 415
