@@ -203,7 +203,12 @@ def test_from_data_to_weights(tmp_path: Path, layers: tuple[int, ...]) -> None:
         run("embedder", made, out, ["carried"], said.append)
         carrying = replace(inputs, gte=out / "gte.safetensors")
         elsewhere = {each.name: each for each in stages(recipe, carrying, out, said.append, missing)}
-        run("embedder", [elsewhere["lessons"], elsewhere["training"]], tmp_path / "elsewhere", None, said.append)
+        there = [elsewhere["lessons"], elsewhere["training"], elsewhere["light"]]
+        run("embedder", there, out, ["lessons", "training", "light"], said.append)
+        (out / "training" / "model.safetensors").unlink()  # at home there is only the light copy
+        before = (weights / "model.onnx").stat().st_mtime_ns
+        run("embedder", [elsewhere["export"]], out, ["export"], said.append)
+        assert (weights / "model.onnx").stat().st_mtime_ns > before  # of what was brought home
     again: list[str] = []
     run("embedder", made, out, None, again.append)
     assert sum("already" in line for line in again) >= len(names) - 1

@@ -36,7 +36,7 @@ ABOUT = About(
     name="embedder",
     summary="Train what gives questions and passages vectors that are near where one answers the other.",
     inputs=Inputs,
-    stages=("pairs", "earlier", "carried", "lessons", "start", "training", "export"),
+    stages=("pairs", "earlier", "carried", "lessons", "start", "training", "light", "export"),
     use="use it with --set runtime.embedder={weights}, and `wherefrom index dense`",
     recipe=Path(__file__).parent / "recipes" / "embedder.toml",
     needs=("torch", "safetensors", "numpy"),  # pairs and the export need more

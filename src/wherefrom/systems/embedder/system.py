@@ -6,6 +6,7 @@ OUT/gte.safetensors       gte-small likewise, to be carried to another machine
 OUT/lessons.safetensors   what the reader and gte-small say of the pairs
 OUT/start.safetensors     of an embedder without layers: a vector for every wordpiece, what gte-small says of it alone
 OUT/training/             the training
+OUT/light.safetensors     the trained weights in 16 bits, to be brought home from another machine
 OUT/weights/              the result: a folder for `runtime.embedder`
 """
 
@@ -14,7 +15,6 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -36,7 +36,7 @@ from wherefrom.systems.embedder.task import EmbedderTask, EmbedderTaskSettings
 from wherefrom.train import pretrained
 from wherefrom.train.encoders import Encoders, Fetch
 from wherefrom.train.given import named
-from wherefrom.train.loop import MODEL, trained
+from wherefrom.train.loop import MODEL
 from wherefrom.train.progress import paced
 from wherefrom.train.settings import LoopSettings
 from wherefrom.train.stages import Facts, needed, training
@@ -100,11 +100,21 @@ def stages(
     task = replace(settings.task, bounded=bool(settings.layers))
     taught = inputs.reader is not None or bool(task.structure)
 
+    light = out / "light.safetensors"
+
+    def network_of() -> EmbedderNetwork:
+        return _of_layers(settings, encoders, inputs.gte) if settings.layers else _without_layers(start)
+
+    def learnt() -> Path:
+        """The trained weights, or what was brought home of them."""
+        return folder / MODEL if (folder / MODEL).exists() else needed(light, "training")
+
+    def lighten(path: Path) -> None:
+        state = load_file(needed(folder / MODEL, "training"))
+        save_file({name: tensor.to(torch.float16) for name, tensor in state.items()}, path)
+
     def task_of() -> EmbedderTask:
-        network = (
-            partial(_of_layers, settings, encoders, inputs.gte) if settings.layers else partial(_without_layers, start)
-        )
-        return EmbedderTask(needed(pairs, "pairs"), network, task, needed(lessons, "lessons") if taught else None)
+        return EmbedderTask(needed(pairs, "pairs"), network_of, task, needed(lessons, "lessons") if taught else None)
 
     def trained_of() -> Facts:
         files = [pairs, *([lessons] if taught else []), *([start] if not settings.layers else [])]
@@ -114,7 +124,9 @@ def stages(
     def export(path: Path) -> None:
         from wherefrom.systems.embedder.export import export_encoded, export_words
 
-        network = trained(task_of(), folder)
+        network = network_of()
+        network.load_state_dict({name: tensor.float() for name, tensor in load_file(learnt()).items()})
+        network.eval()
         if isinstance(network, WordsNetwork):
             export_words(network, path, settings.max_tokens)
         else:
@@ -127,10 +139,11 @@ def stages(
         *([_listened(settings, inputs, pairs, earlier, lessons, encoders, say)] if taught else []),
         *([_begun(settings, start, pairs, encoders, say)] if not settings.layers else []),
         training("training", folder, task_of, settings.loop, trained_of, inputs.device, say),
+        Stage("light", light, lambda: {"training": file_hash(needed(folder / MODEL, "training"))}, lighten, extra=True),
         Stage(
             "export",
             out / "weights",
-            lambda: {"training": file_hash(needed(folder / MODEL, "training")), "table_bits": settings.table_bits},
+            lambda: {"training": file_hash(learnt()), "table_bits": settings.table_bits},
             export,
             weights=True,
         ),
