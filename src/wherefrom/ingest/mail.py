@@ -93,7 +93,7 @@ def _messages(lines: BinaryIO, limit_bytes: int) -> Iterator[bytes | None]:
         elif message is not None:
             size += len(line)
             if size <= limit_bytes:
-                message.append(line[1:] if re.match(rb">+From ", line) else line)
+                message.append(line[1:] if line[:1] == b">" and re.match(rb">+From ", line) else line)
             else:
                 message.clear()
         blank_before = line in (b"\n", b"\r\n")
@@ -290,6 +290,11 @@ def _paragraphs(text: str) -> Iterator[list[str]]:
     quoted = False
     for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         line = line.rstrip()
+        if not line:  # of these there may be millions
+            if lines:
+                yield lines
+                lines = []
+            continue
         mark = _QUOTED.match(line)
         blank = not (line[mark.end() :] if mark else line).strip()
         if lines and (blank or bool(mark) != quoted):
