@@ -38,8 +38,13 @@ class EncodedTriple:
     summary: str
 
 
-def encoded(triple: QueryTriple, cut: Cut, document_tokens: int, summary_tokens: int, query: bool) -> EncodedTriple:
-    """The triple as one sequence; the document is cut at so many wordpieces, marks not counted."""
+def encoded(
+    triple: QueryTriple, cut: Cut, document_tokens: int, summary_tokens: int, query: bool, labelled: bool = True
+) -> EncodedTriple:
+    """The triple as one sequence; the document is cut at so many wordpieces, marks not counted.
+
+    Without `labelled` no sentence is of the extractive reference: that takes most of the time.
+    """
     tokens: list[int] = []
     types: list[int] = []
     starts: list[int] = []
@@ -62,7 +67,7 @@ def encoded(triple: QueryTriple, cut: Cut, document_tokens: int, summary_tokens:
         if room <= 0:
             break
     target = (*cut(triple.summary)[:summary_tokens], SEPARATE)
-    labels = extractive_labels(pieces, triple.summary)
+    labels = extractive_labels(pieces, triple.summary) if labelled else (0.0,) * len(pieces)
     return EncodedTriple(tuple(tokens), tuple(types), length, tuple(starts), target, labels, triple.summary)
 
 

@@ -112,10 +112,16 @@ class BertsumNetwork(nn.Module):
 
     def next_logits(self, states: Tensor, mask: Tensor, written: Tensor) -> Tensor:
         """The logits after every written token, the first of which begins the summary: (batch, steps, words)."""
+        return functional.linear(self._written(states, mask, written), self.words.weight)
+
+    def last_logits(self, states: Tensor, mask: Tensor, written: Tensor) -> Tensor:
+        """Those after the last one alone: (batch, words)."""
+        return functional.linear(self._written(states, mask, written)[:, -1], self.words.weight)
+
+    def _written(self, states: Tensor, mask: Tensor, written: Tensor) -> Tensor:
         tokens = torch.zeros(mask.shape, dtype=torch.long, device=mask.device)
         source = CopySource.plain(states, tokens, mask)
-        steps = self.decoder.all(self.positions(self.words(written)), [source])
-        return functional.linear(steps, self.words.weight)
+        return self.decoder.all(self.positions(self.words(written)), [source])
 
     def writing_loss(self, given: QueryDocuments, target: Tensor) -> Tensor:
         """Cross-entropy with smoothed labels, a mean over the target's tokens; target: (batch, steps), padded."""
@@ -152,7 +158,7 @@ def beam_search(
     total[:, 0] = 0.0  # all beginnings are equal at first: only one counts
     ended = torch.zeros(batch * beam, dtype=torch.bool, device=device)
     for _ in range(most):
-        gain = network.next_logits(states, mask, written)[:, -1].float().log_softmax(dim=-1)  # (rows, words)
+        gain = network.last_logits(states, mask, written).float().log_softmax(dim=-1)  # (rows, words)
         gain[:, list(forbidden)] = NEVER
         only_end = torch.full_like(gain, NEVER)
         only_end[:, end] = 0.0

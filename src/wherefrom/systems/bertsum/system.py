@@ -125,7 +125,7 @@ class _Making:
         def task() -> BertsumTask:
             triples = generic(self._inputs.data, self._settings.news)
             longer = replace(self._settings.task, document_tokens=self._settings.generic_tokens)
-            examples = self._encoded(triples, longer)
+            examples = self._encoded(triples, longer, goal == "extract")
             begun = None if start is None else needed(start, "extraction")
             return self._task(goal, examples[_HELD_OUT:], examples[:_HELD_OUT], longer, begun, _GENERIC)
 
@@ -177,9 +177,11 @@ class _Making:
     def _fold(self, role: Role) -> list[EncodedTriple]:
         return self._encoded(fold(debates(self._inputs.data), self._settings.fold, role), self._settings.task)
 
-    def _encoded(self, triples: Sequence[QueryTriple], task: BertsumTaskSettings) -> list[EncodedTriple]:
+    def _encoded(
+        self, triples: Sequence[QueryTriple], task: BertsumTaskSettings, labelled: bool = False
+    ) -> list[EncodedTriple]:
         cut, query = self._cut(), self._settings.query
-        made = [encoded(each, cut, task.document_tokens, task.target_tokens, query) for each in triples]
+        made = [encoded(each, cut, task.document_tokens, task.target_tokens, query, labelled) for each in triples]
         return [each for each in made if each.sentences]
 
     def _task(
