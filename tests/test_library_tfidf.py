@@ -123,7 +123,7 @@ def test_building_is_writing(plain: Library) -> None:
 
 
 def test_an_index_nobody_knows_is_refused(plain: Library) -> None:
-    with pytest.raises(SettingsError, match="no dense2 index; there are bm25, tfidf"):
+    with pytest.raises(SettingsError, match="there is no dense2 index; there are bm25, dense, qdrant, tfidf"):
         plain.build_index("dense2")
 
 
