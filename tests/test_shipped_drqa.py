@@ -80,4 +80,4 @@ def test_awkward_passages(pipeline: Pipeline, question: str) -> None:
 
 
 def test_the_runs_note_their_folders(pipeline: Pipeline) -> None:
-    assert [folder.name for folder in pipeline.weights] == ["drqa", "tagger", "yes-no"]
+    assert [folder.name for folder in pipeline.weights] == ["drqa", "tagger", "yes-no", "selector"]

@@ -20,6 +20,7 @@ from wherefrom.judge.masque import MasqueJudge
 from wherefrom.rank.masque import MasqueRanker
 from wherefrom.runtime.weights import SHIPPED, WeightsError
 from wherefrom.types import Document, Hit, Passage, Question, Word
+from wherefrom.write.explaining import ExplainingWriter
 from wherefrom.write.masque import MasqueWriter
 
 QUESTION = "Who serviced the boiler?"
@@ -119,9 +120,11 @@ def test_all_stages_share_one_session(tiny_writer_weights: Path) -> None:
     pipeline = build(resolve(overrides=[*overrides, f"runtime.writer={tiny_writer_weights}"]), None)
     assert isinstance(pipeline.ranker, MasqueRanker)
     assert isinstance(pipeline.judge, MasqueJudge)
-    assert isinstance(pipeline.writer, MasqueWriter)
-    assert pipeline.ranker._session is pipeline.judge._session is pipeline.writer._session
-    assert pipeline.weights == (tiny_writer_weights,)
+    assert isinstance(pipeline.writer, ExplainingWriter)
+    writer = pipeline.writer.other
+    assert isinstance(writer, MasqueWriter)
+    assert pipeline.ranker._session is pipeline.judge._session is writer._session
+    assert pipeline.weights == (tiny_writer_weights, SHIPPED / "selector")
     passages = [Passage(d.id, d.id, d.text, 0, len(d.text), d.title) for d in DOCUMENTS]
     hits = [Hit(passage, 0.0) for passage in passages]
     (trace,) = pipeline.answer_many([Question("", QUESTION)], [hits], "sentence", min_chance=0.0)
@@ -131,7 +134,12 @@ def test_all_stages_share_one_session(tiny_writer_weights: Path) -> None:
 
 
 def test_the_folders_of_both_networks_are_known(settings: Settings, tiny_writer_weights: Path) -> None:
-    assert build(settings, None).weights == (SHIPPED / "reader", tiny_writer_weights, SHIPPED / "yes-no")
+    assert build(settings, None).weights == (
+        SHIPPED / "reader",
+        tiny_writer_weights,
+        SHIPPED / "yes-no",
+        SHIPPED / "selector",
+    )
 
 
 def test_missing_weights_are_named_when_they_are_needed(tmp_path: Path) -> None:

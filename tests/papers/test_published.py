@@ -117,6 +117,8 @@ SPOTS = [
     ("preast", "s5-2-2-zero-overlap-preast", "zero_overlap", "4.6"),
 ]
 
+WAITING = {"bertsum"}  # built, and trained by nobody yet: their rows cannot run
+
 
 @pytest.fixture(scope="module")
 def shelf() -> dict[str, Paper]:
@@ -196,10 +198,10 @@ def test_rows_of_ours_say_how_they_run_and_prior_work_does_not(rows: list[Row]) 
 
 
 def test_planned_settings_do_not_exist_yet(rows: list[Row]) -> None:
-    """When one comes to exist, its settings files must begin to use it."""
+    """When one comes to exist, its settings files must begin to use it; those of WAITING have been built since."""
     planned = {name for row in rows if row.recipe for name in row.recipe.planned}
     assert not planned & set(names())
-    assert not {name.partition(".")[0] for name in planned} & set(systems.SYSTEMS)
+    assert {name.partition(".")[0] for name in planned} & set(systems.SYSTEMS) == WAITING
 
 
 def test_same_settings_give_the_same_numbers_where_a_table_repeats_another(shelf: dict[str, Paper]) -> None:
