@@ -276,7 +276,7 @@ def test_a_thousand_documents_are_listed_without_lag(large: str, opened: Open) -
     expect(page.locator("#documents-count")).to_have_text("1,000 documents of 1,000.")
     assert time.monotonic() - begun < 3
     assert page.locator("#documents-list > li").count() == 50
-    assert page.evaluate("document.querySelectorAll('*').length") < 700
+    assert page.evaluate("document.querySelectorAll('*').length") < 800
     seconds = page.evaluate(
         """() => {
             const filter = document.getElementById("filter");

@@ -80,7 +80,7 @@ class TestAskForEvents:
         assert [data["stage"] for name, data in events if name == "hits"] == ["retrieve", "rank"]
         last_events: dict[str, Any] = dict(events)
         trace = last_events["trace"]
-        assert last_events["hits"] == {"stage": "rank", "hits": trace["hits"]}
+        assert last_events["hits"] == {"stage": "rank", "hits": trace["hits"], "understood": "", "instead": []}
         assert last_events["candidates"] == {"candidates": trace["candidates"]}
         assert last_events["chance"] == {"chance": trace["answer"]["chance"], "declined": False, "style": "short"}
         assert last_events["words"] == {"words": trace["answer"]["words"]}
@@ -93,7 +93,8 @@ class TestAskForEvents:
         client = client_with(lambda pipeline: replace(pipeline, ranker=None))
         events = events_of(client.post("/ask", json=BODY).text)
         assert [name for name, _ in events] == ["hits", "candidates", "chance", "words", "trace"]
-        assert events[0][1] == {"stage": "retrieve", "hits": events[-1][1]["hits"]}
+        hits = events[-1][1]["hits"]
+        assert events[0][1] == {"stage": "retrieve", "hits": hits, "understood": "", "instead": []}
 
     def test_declining_writes_no_words(self, client: TestClient) -> None:
         events = events_of(client.post("/ask", json={**BODY, "min_chance": 1.0}).text)

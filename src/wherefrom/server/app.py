@@ -189,7 +189,6 @@ PROBLEMS = {
     422: "Something in the request is not as the schema says.",
     429: "The key asks too often.",
     500: "Something went wrong that should not have.",
-    501: "Not there yet.",
     503: "Too much to do, or the library cannot be used; `Retry-After` says when to come back.",
     504: "The answer was not ready in time.",
     507: "The disk of the server is full; nothing was kept of what was sent.",
@@ -236,11 +235,8 @@ def _add_problems(operation: dict[str, Any], path: str, method: str) -> None:
     if path.startswith(problems.CHAT):
         statuses = (statuses | {404, 504}) - {422}  # the model, or what `within` leaves; 400 in place of 422
         operation["responses"].pop("422", None)
-    if path in ("/ask", "/search"):
-        statuses |= {404, 504}  # no document fits `within`
-    if path == "/summarize":
-        statuses.add(501)
-        operation["responses"].pop("200", None)
+    if path in ("/ask", "/search", "/summarize"):
+        statuses |= {404, 504}  # no document fits `within`, or one that is named is not there
     media, name = (
         ("application/json", "ChatError") if path.startswith(problems.CHAT) else (problems.MEDIA_TYPE, "Problem")
     )

@@ -67,6 +67,13 @@ async def model(model: str) -> ModelOut:
     return ModelOut(id=model, created=_BEGUN)
 
 
+_CHUNK = {  # a server-sent event: a chunk as JSON, or [DONE]
+    "type": "object",
+    "required": ["data"],
+    "properties": {"data": {"type": "string"}},
+}
+
+
 @router.post(
     "/v1/chat/completions",
     summary="Answer the last message of a conversation",
@@ -76,7 +83,7 @@ async def model(model: str) -> ModelOut:
             "model": ChatCompletion,
             "description": "The completion; or, with `stream`, its chunks as server-sent events, `[DONE]` the last. "
             "Where the library does not know, the content says so.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": {"text/event-stream": {"itemSchema": _CHUNK}},
         }
     },
 )
