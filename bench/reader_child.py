@@ -91,6 +91,9 @@ def _torch_session(job: Job) -> ReaderSession:
     class TorchSession(ReaderSession):
         batch_tokens = 8192
 
+        def _in_parts(self) -> bool:
+            return False
+
         def _run(self, batch: Sequence[_Window], *_: object) -> dict[str, Any]:
             torch.set_num_threads(job.threads)  # here, because OpenMP keeps it for each thread
             inputs = {name: torch.from_numpy(array) for name, array in self._inputs(batch, {}).items()}
