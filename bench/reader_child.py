@@ -70,7 +70,7 @@ def session(job: Job, system: System) -> ReaderSession:
     if system == "torch":
         return _torch_session(job)
     folder = Path(job.weights) if system == "int8" else whole_folder(Path(job.work))
-    return ReaderSession(Weights(folder), job.threads)
+    return ReaderSession(Weights(folder), job.threads, skim=False)  # by all layers, as torch reads
 
 
 def whole_folder(work: Path) -> Path:
