@@ -106,7 +106,7 @@ class _Bench:
         """Size and memory of the network, as each system has it."""
         self._say("exporting the network in 32 bits")
         sizes = {
-            "int8": (self._weights / "model.onnx").stat().st_size,
+            "int8": sum(file.stat().st_size for file in self._weights.glob("*.onnx")),
             "onnx": int(self._child("export", "onnx", questions[:1])[0]["file_bytes"]),
         }
         networks: dict[str, Network] = {}
