@@ -26,6 +26,7 @@ SYSTEMS = {  # in the order of `wherefrom train --help`
     "drqa": "wherefrom.systems.drqa",
     "rankqa": "wherefrom.systems.rankqa",
     "masque": "wherefrom.systems.masque",
+    "bertsum": "wherefrom.systems.bertsum",
 }
 
 

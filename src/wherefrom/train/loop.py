@@ -309,7 +309,7 @@ class _Training(Generic[Network, Batch]):
 
     def _update(self) -> Tensor:
         """Move the weights along the gathered gradients; returns the gradient's norm before clipping."""
-        set_rates(self._optimizer, self._rate_share(self._state.step))
+        set_rates(self._optimizer, self._rate_share(self._state.step), self._state.step)
         self._scaler.unscale_(self._optimizer)
         norm = torch.nn.utils.clip_grad_norm_(self._learning, self._settings.clip or math.inf)
         self._scaler.step(self._optimizer)

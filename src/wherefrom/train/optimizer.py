@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from wherefrom.errors import SettingsError
+from wherefrom.train.schedule import inverse_root
 from wherefrom.train.settings import LoopSettings
 
 _NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase, nn.LocalResponseNorm)
@@ -39,13 +40,13 @@ def groups(model: nn.Module, settings: LoopSettings) -> list[dict[str, Any]]:
     if not named:
         raise SettingsError("nothing to train: no parameter wants a gradient; check loop.group_rates")
     decaying = decaying_names(model, settings.decay_embeddings)
-    members: dict[tuple[float, float], list[nn.Parameter]] = {}
+    members: dict[tuple[float, float, int], list[nn.Parameter]] = {}
     for name, parameter in named.items():
         decay = settings.weight_decay if name in decaying else 0.0
-        members.setdefault((rate_of(name, settings), decay), []).append(parameter)
+        members.setdefault((rate_of(name, settings), decay, warmup_of(name, settings)), []).append(parameter)
     return [
-        {"params": parameters, "lr": rate, "highest": rate, "weight_decay": decay}
-        for (rate, decay), parameters in members.items()
+        {"params": parameters, "lr": rate, "highest": rate, "weight_decay": decay, "warmup": warmup}
+        for (rate, decay, warmup), parameters in members.items()
     ]
 
 
@@ -53,6 +54,12 @@ def rate_of(name: str, settings: LoopSettings) -> float:
     """The highest learning rate of a parameter: that of the longest prefix that fits its name."""
     fitting = [prefix for prefix in settings.group_rates if name.startswith(prefix)]
     return settings.group_rates[max(fitting, key=len)] if fitting else settings.learning_rate
+
+
+def warmup_of(name: str, settings: LoopSettings) -> int:
+    """The warm-up steps of a parameter's own schedule, by the longest prefix; 0 where it follows the common one."""
+    fitting = [prefix for prefix in settings.group_warmups if name.startswith(prefix)]
+    return settings.group_warmups[max(fitting, key=len)] if fitting else 0
 
 
 def decaying_names(model: nn.Module, embeddings: bool) -> set[str]:
@@ -71,10 +78,11 @@ def decaying_names(model: nn.Module, embeddings: bool) -> set[str]:
     }
 
 
-def set_rates(optimizer: torch.optim.Optimizer, share: float) -> None:
-    """Give each group this share of its highest rate."""
+def set_rates(optimizer: torch.optim.Optimizer, share: float, step: int = 0) -> None:
+    """Give each group this share of its highest rate; one with a warm-up of its own that of its inverse root."""
     for group in optimizer.param_groups:
-        group["lr"] = group["highest"] * share
+        own = inverse_root(step, group["warmup"]) if group.get("warmup") else share
+        group["lr"] = group["highest"] * own
 
 
 def _suggestion(prefix: str, model: nn.Module) -> str:

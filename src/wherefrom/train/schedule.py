@@ -7,6 +7,12 @@ import math
 from wherefrom.train.settings import Decay
 
 
+def inverse_root(step: int, warmup: int) -> float:
+    """min(s^-0.5, s * w^-1.5) in step s = step + 1 (Vaswani et al. 2017, eq. 3, without the width)."""
+    number = step + 1
+    return float(min(number**-0.5, number * warmup**-1.5))
+
+
 def rate_share(step: int, steps: int, warmup: float, decay: Decay, final: float) -> float:
     """The share of the highest learning rate used by step `step` (the first is 0) of `steps`.
 
@@ -16,7 +22,7 @@ def rate_share(step: int, steps: int, warmup: float, decay: Decay, final: float)
     warm = math.ceil(warmup * steps)
     if step < warm:
         return (step + 1) / warm
-    if decay == "none":
+    if decay in ("none", "inverse-root"):  # of the latter each group has a share of its own
         return 1.0
     passed = (step - warm) / max(1, steps - warm)
     if decay == "linear":

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from wherefrom.errors import SettingsError
 
 Precision = Literal["fp32", "bf16", "fp16"]
-Decay = Literal["linear", "cosine", "none"]
+Decay = Literal["linear", "cosine", "none", "inverse-root"]
 Optimizer = Literal["adamw", "adamax"]
 Goal = Literal["max", "min"]
 
@@ -28,7 +28,10 @@ class LoopSettings:
     learning_rate: float = 3e-4  # the highest, reached after the warm-up
     group_rates: Mapping[str, float] = field(default_factory=dict)  # by prefix of the parameter's name; 0 freezes
     warmup: float = 0.06  # share of the steps; Adam's first estimates of the variance are poor
-    decay: Decay = "linear"  # after the warm-up
+    decay: Decay = (
+        "linear"  # after the warm-up; inverse-root: rate * min(s^-0.5, s w^-1.5) in step s from 1, w warm-up steps
+    )
+    group_warmups: Mapping[str, int] = field(default_factory=dict)  # inverse-root: steps, by prefix of the name
     final_rate: float = 0.0  # share of the learning rate left at the last step
     weight_decay: float = 0.01  # decoupled (AdamW; Adamax adds it to the gradient); never on biases and norms
     decay_embeddings: bool = False  # off: a rare word's vector would shrink in every step that does not see it
@@ -62,6 +65,11 @@ class LoopSettings:
         self._check("epochs", self.epochs > 0 or self.steps > 0, "above 0 (or set loop.steps)")
         if self.patience and not self.metric:
             raise SettingsError(f"loop.patience is {self.patience}, but loop.metric does not say which metric to watch")
+        if (self.decay == "inverse-root") != bool(self.group_warmups):
+            raise SettingsError("loop.group_warmups and loop.decay=inverse-root belong together: name both or neither")
+        for prefix, steps in self.group_warmups.items():
+            if steps < 1:
+                raise SettingsError(f"loop.group_warmups.{prefix} must be at least 1 step, not {steps}")
         for prefix, rate in self.group_rates.items():
             if not rate >= 0:
                 raise SettingsError(f"loop.group_rates.{prefix} must be 0 or above, not {rate}")

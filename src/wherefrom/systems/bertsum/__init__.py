@@ -1,0 +1,1 @@
+"""QR-BERTSUM-TL: query-focused summaries of one document, as published."""
