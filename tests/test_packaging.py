@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 MOST_BYTES = 76_000_000  # of the wheel; an index takes no file above 100 MB
 MOST_SDIST_BYTES = 100_000_000
 LABORATORY = {"drqa", "rankqa", "rankqa-drqa"}
-SHIPPED_ONES = {"reader", "writer", "yes-no", "fluency", "tagger", "matcher"}  # that the defaults use
+SHIPPED_ONES = {"reader", "writer", "yes-no", "fluency", "tagger", "matcher", "selector"}  # that the defaults use
 
 
 @dataclass(frozen=True)

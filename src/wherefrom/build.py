@@ -12,12 +12,13 @@ from wherefrom.config import Settings
 from wherefrom.errors import LibraryMissing, SettingsError
 from wherefrom.features.language import out_of_reach
 from wherefrom.pipeline import Gone, Pipeline
-from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Sources, Writer
+from wherefrom.stages import Judge, Ranker, Reader, Reranker, Retriever, Sources, Summarizer, Writer
 from wherefrom.types import Hit, Question
 
 if TYPE_CHECKING:
     from wherefrom.features.matching import Matcher
     from wherefrom.features.meant import FollowUps
+    from wherefrom.features.telling import Teller
     from wherefrom.retrieve.qdrant import Embedder
     from wherefrom.retrieve.retriever import Searchable
     from wherefrom.runtime.drqa import DrQASession
@@ -39,21 +40,25 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
     reader = _READERS[settings.read.kind](settings, networks)
     judge = _JUDGES[settings.judge.kind](settings, networks)
     writer, yes_no_weights = _with_yes_no(_WRITERS[settings.write.kind](settings, networks), settings, networks)
+    teller = _teller(settings, networks)
     stages = Pipeline(
         retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder) if folder else _NoLibrary(),
         ranker=ranker,
         reader=reader,
         reranker=reranker,
         judge=judge,
-        writer=writer,
+        writer=_with_explaining(writer, settings, teller),
         min_chance=settings.judge.min_chance,
         sources=_sources(settings, folder),
         gone=_gone(folder) if folder else None,
         respell=_respelling(settings, folder),
         out_of_reach=out_of_reach if settings.judge.english_only and settings.index.language == "english" else None,
+        explain_judge=_explain_judge(settings, teller),
+        summary_retriever=_summary_retriever(settings, folder, teller) if folder else None,
+        summarizer=_SUMMARIZERS[settings.summarize.kind](settings, teller),
     )
     matcher_weights = (_matcher(settings.runtime.matcher).folder,) if folder and _matches(settings) else ()
-    return replace(stages, weights=networks.used + reranker_weights + yes_no_weights + matcher_weights)
+    return replace(stages, weights=networks.used + reranker_weights + yes_no_weights + matcher_weights + (teller.selector.folder,))
 
 
 def _as_trained(settings: Settings) -> Settings:
@@ -122,7 +127,11 @@ def _matcher(weights: str) -> Matcher:
 def with_passages(pipeline: Pipeline, settings: Settings, folder: LibraryFolder, k: int) -> Pipeline:
     """The same stages with k passages for a question; networks that are loaded stay loaded."""
     settings = replace(settings, retrieve=replace(settings.retrieve, k=k))
-    return replace(pipeline, retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder))
+    return replace(
+        pipeline,
+        retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder),
+        summary_retriever=_summary_retriever(_summarizing(settings, k), folder, _teller(settings, _Networks(settings))),
+    )
 
 
 def over_library(pipeline: Pipeline, settings: Settings, folder: LibraryFolder) -> Pipeline:
@@ -130,6 +139,7 @@ def over_library(pipeline: Pipeline, settings: Settings, folder: LibraryFolder) 
     return replace(
         pipeline,
         retriever=_RETRIEVERS[settings.retrieve.kind](settings, folder),
+        summary_retriever=_summary_retriever(settings, folder, _teller(settings, _Networks(settings))),
         sources=_sources(settings, folder),
         gone=_gone(folder),
     )
@@ -397,6 +407,56 @@ def _with_yes_no(writer: Writer, settings: Settings, networks: _Networks) -> tup
     return YesNoWriter(writer, weights, settings.write.sure, networks.opened_reader), (weights.folder,)
 
 
+def _teller(settings: Settings, networks: _Networks) -> Teller:
+    """What weighs statements; it asks the reader network only where another stage does so anyway."""
+    from wherefrom.features.telling import Teller
+    from wherefrom.features.worth import Selector, Worth
+    from wherefrom.runtime.weights import Weights
+
+    reads = settings.read.kind == "span" or settings.rank.kind == "reader"
+    matcher = _matcher(settings.runtime.matcher) if settings.index.language == "english" else None
+    selector = Selector(Weights.named(settings.runtime.selector))
+    session = networks.reader if reads else None
+    return Teller(selector, Worth(settings.index.language, matcher), session, settings.summarize.read)
+
+
+def _with_explaining(writer: Writer, _settings: Settings, teller: Teller) -> Writer:
+    from wherefrom.write.explaining import ExplainingWriter
+
+    return ExplainingWriter(writer, teller)
+
+
+def _explain_judge(settings: Settings, teller: Teller) -> Judge | None:
+    """Beside the calibrated judge; another one judges explanations itself."""
+    if settings.judge.kind != "calibrated":
+        return None
+    from wherefrom.judge.explaining import ExplainJudge
+    from wherefrom.runtime.weights import Weights
+
+    return ExplainJudge(teller, Weights.named(settings.runtime.selector))
+
+
+def _summarizing(settings: Settings, k: int) -> Settings:
+    return replace(settings, summarize=replace(settings.summarize, passages=k))
+
+
+def _summary_retriever(settings: Settings, folder: LibraryFolder, teller: Teller) -> Retriever:
+    from wherefrom.retrieve.summary import SummaryRetriever
+
+    k = settings.summarize.passages
+    wanted = replace(settings, retrieve=replace(settings.retrieve, k=k))
+    retriever = _RETRIEVERS[settings.retrieve.kind](wanted, folder)
+    return SummaryRetriever(retriever, folder.store, k, teller.is_general)
+
+
+def _extractive_summarizer(settings: Settings, teller: Teller) -> Summarizer:
+    from wherefrom.runtime.weights import Weights
+    from wherefrom.summarize.extractive import ExtractiveSummarizer
+
+    wanted = settings.summarize
+    return ExtractiveSummarizer(teller, Weights.named(settings.runtime.selector), wanted.novelty, wanted.min_chance)
+
+
 _RETRIEVERS: Mapping[str, Callable[[Settings, LibraryFolder], Retriever]] = {
     "bm25": _bm25_retriever,
     "tfidf": _tfidf_retriever,
@@ -428,6 +488,9 @@ _WRITERS: Mapping[str, Callable[[Settings, _Networks], Writer]] = {
     "verbatim": _verbatim_writer,
     "masque": _masque_writer,
 }
+
+
+_SUMMARIZERS: Mapping[str, Callable[[Settings, Teller], Summarizer]] = {"extractive": _extractive_summarizer}
 
 
 class _NoLibrary:

@@ -202,6 +202,25 @@ class WriteSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SummarizeSettings:
+    """Summaries around a question, and explanations of some sentences."""
+
+    kind: Literal["extractive"] = "extractive"  # the documents' own sentences
+    words: int = 250  # of a summary that names no number
+    passages: int = 60  # that a summary is made from; more take longer and hardly add anything
+    read: int = 12  # of them that the reader network reads: most of the time; the others are weighed by words alone
+    novelty: float = 0.1  # how much a sentence that is like a chosen one is held back; 0: not at all
+    min_chance: float = 0.3  # that the passages speak of the question; below it there is no summary
+
+    def __post_init__(self) -> None:
+        _positive("summarize", self, "words", "passages", "read")
+        if self.novelty < 0:
+            raise SettingsError(f"summarize.novelty must be at least 0, not {self.novelty}")
+        if not 0.0 <= self.min_chance <= 1.0:
+            raise SettingsError(f"summarize.min_chance is a probability from 0 to 1, not {self.min_chance}")
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationSettings:
     """Understanding follow-ups by the turns before them; English."""
 
@@ -226,6 +245,7 @@ class RuntimeSettings:
     fluency: str = "fluency"  # weights that tell well-formed sentences from garbled ones, likewise
     writer: str = "writer"  # weights of the writer network: a shipped name, or a folder
     yes_no: str = "yes-no"  # weights that decide between Yes and No, likewise
+    selector: str = "selector"  # weights that tell what is worth telling in summaries and explanations, likewise
     threads: int = 2  # of one pass; more gain little on small networks, and stall others under load
 
     def __post_init__(self) -> None:
@@ -296,6 +316,7 @@ class Settings:
     rerank: RerankSettings = field(default_factory=RerankSettings)
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     write: WriteSettings = field(default_factory=WriteSettings)
+    summarize: SummarizeSettings = field(default_factory=SummarizeSettings)
     conversation: ConversationSettings = field(default_factory=ConversationSettings)
     runtime: RuntimeSettings = field(default_factory=RuntimeSettings)
     server: ServerSettings = field(default_factory=ServerSettings)

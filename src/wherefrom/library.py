@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from wherefrom.config import IndexSettings, RetrieveSettings, Settings
 from wherefrom.conversation import LONGEST_TYPED, Conversation, best, questions_of, tried
-from wherefrom.errors import IngestError, NotFound, NothingWritten
+from wherefrom.errors import IngestError, NotFound, NothingWritten, SettingsError
 from wherefrom.features.language import out_of_reach
 from wherefrom.ingest.original import unchanged
 from wherefrom.ingest.split import split
@@ -26,7 +26,7 @@ from wherefrom.retrieve.bm25 import BM25Index
 from wherefrom.stages import Index
 from wherefrom.store.library import LibraryFolder, MakeIndex, Problem
 from wherefrom.store.sqlite import DocumentFacts
-from wherefrom.types import Document, Filter, Meaning, Passage, Question, Reasons, Style, Trace, Turn
+from wherefrom.types import Document, Filter, Hit, Meaning, Passage, Question, Reasons, Style, Trace, Turn
 
 if TYPE_CHECKING:
     from threading import Event
@@ -65,6 +65,7 @@ def indexes(settings: Settings | None = None) -> dict[str, MakeIndex]:
 
 
 INDEXES = indexes()
+_MOST_NAMED = 1000  # documents of one summary; each is a condition of the search
 
 
 def default_path() -> Path:
@@ -356,6 +357,43 @@ class Library:
         # Words are told as they come only where it is clear what is asked.
         traces = self.pipeline(k).ask_many(questions, style, min_chance, heard if len(questions) == 1 else None)
         return traces[best(meanings, [trace.answer.chance if trace.answer else 0.0 for trace in traces])]
+
+    def summarize(
+        self,
+        question: str,
+        words: int | None = None,
+        documents: Sequence[str] = (),
+        k: int | None = None,
+        within: Filter | None = None,
+    ) -> Trace:
+        """Tell many documents around a question; every sentence of `trace.summary` has its evidence.
+
+        `documents` names some by their ids or the paths of their files; with none, all that fit `within` are looked at.
+        The summary has at most `words` words; where the documents hold nothing on the question it has no sentences, and
+        its `reason` says so.
+        """
+        part = self.part_of(documents, within)
+        count = self._settings.summarize.words if words is None else words
+        if count < 1:
+            raise SettingsError(f"a summary has at least 1 word, not {count}")
+        return self.pipeline(k).summarize_many([Question("", question, part)], count)[0]
+
+    def summary_hits(self, question: str, documents: Sequence[str] = (), within: Filter | None = None) -> list[Hit]:
+        """The passages that a summary would be made from."""
+        retriever = self.pipeline().summary_retriever
+        assert retriever is not None
+        return retriever.retrieve([Question("", question, self.part_of(documents, within))])[0]
+
+    def part_of(self, documents: Sequence[str], within: Filter | None) -> Filter | None:
+        """The filter, narrowed to the named documents; NotFound names one that is not there."""
+        if len(documents) > _MOST_NAMED:
+            raise SettingsError(f"{len(documents)} documents are named; name at most {_MOST_NAMED}, or their folder")
+        for id in documents:
+            self.check_fits(Filter(folders=(id,)))
+        if not documents:
+            return within
+        part = within or Filter()
+        return replace(part, folders=(*part.folders, *documents))
 
     def chat(self, within: Filter | None = None, turns: Sequence[Turn] = ()) -> Conversation:
         """A conversation over this library, or the part that fits `within`; its `ask` understands follow-ups."""

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wherefrom.stages import Judge, OnWords, Ranker, Reader, Reranker, Retriever, Sources, Writer
-from wherefrom.types import Answer, Hit, Question, Style, Trace
+from wherefrom.stages import Judge, OnWords, Ranker, Reader, Reranker, Retriever, Sources, Summarizer, Writer
+from wherefrom.types import Answer, Hit, Question, Style, Summary, Trace
 
 Gone = Callable[[Sequence[str]], tuple[str, ...]]  # of documents' ids, those whose file is no longer there
 OutOfReach = Callable[[str], str]  # from a question's text to a reason, empty for most
@@ -31,6 +31,9 @@ class Pipeline:
     respell: Callable[[Question], Question] | None = None  # with misspelt words mended; None: as they are typed
     out_of_reach: OutOfReach | None = None  # why a question cannot be answered; None: all are tried
     gone: Gone | None = None  # None: documents are no files
+    explain_judge: Judge | None = None  # of explanations; None: the judge of short answers judges them too
+    summary_retriever: Retriever | None = None  # None: there is no library, or no summarizer
+    summarizer: Summarizer | None = None
 
     def search_many(self, questions: Sequence[Question]) -> list[Trace]:
         """Find and rank passages; no answers."""
@@ -60,6 +63,23 @@ class Pipeline:
         ]
         traces = self.read_many(self.rank_many(traces))
         return self.write_many(self.judge_many(traces, style), style, min_chance)
+
+    def summarize_many(self, questions: Sequence[Question], words: int) -> list[Trace]:
+        """Summaries of what the library holds on the questions."""
+        clock = _Clock(len(questions))
+        with clock("retrieve"):
+            if self.respell:
+                questions = [self.respell(question) for question in questions]
+            retrieved = (self.summary_retriever or self.retriever).retrieve(questions)
+        reasons = [self.out_of_reach(question.text) if self.out_of_reach else "" for question in questions]
+        hits = [() if reason else tuple(own) for own, reason in zip(retrieved, reasons, strict=True)]
+        assert self.summarizer is not None
+        with clock("summarize"):
+            summaries = self.summarizer.summarize(questions, hits, words)
+        return [
+            Trace(question, own, summary=Summary(reason=reason) if reason else summary, timings=clock.timings)
+            for question, own, summary, reason in zip(questions, hits, summaries, reasons, strict=True)
+        ]
 
     # The steps. Each takes the traces of the one before and fills in more of them, so that a server can show what
     # there is so far, and take each step in a batch of its own.
@@ -108,8 +128,9 @@ class Pipeline:
     def judge_many(self, traces: Sequence[Trace], style: Style) -> list[Trace]:
         """The chances, in answers that say nothing yet."""
         clock = _Clock(len(traces))
+        judge = self.explain_judge if style == "explain" and self.explain_judge else self.judge
         with clock("judge"):
-            chances = self.judge.judge(*_questions_and_hits(traces), [trace.candidates for trace in traces])
+            chances = judge.judge(*_questions_and_hits(traces), [trace.candidates for trace in traces])
         reasons = [self._reason(trace) for trace in traces]
         return [
             replace(
@@ -152,8 +173,8 @@ class Pipeline:
         ]
 
     def _compared(self, answer: Answer, trace: Trace) -> Answer:
-        """The answer, with what other sources say instead; a Yes or No and a whole passage are not compared."""
-        if self.sources is None or answer.text is None or answer.rests_on or answer.style == "passage":
+        """The answer, with what other sources say instead; a Yes or No and what is longer are not compared."""
+        if self.sources is None or answer.text is None or answer.rests_on or answer.style in ("passage", "explain"):
             return answer
         return replace(answer, disagrees=self.sources.disagreements(trace.hits, trace.candidates))
 

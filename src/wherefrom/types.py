@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-Style = Literal["short", "sentence", "passage"]
+Style = Literal["short", "sentence", "passage", "explain"]
 STYLES: tuple[Style, ...] = get_args(Style)
 
 WordSource = Literal["passage", "question", "vocabulary"]
@@ -213,21 +213,37 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class SummarySentence:
-    """One sentence of a summary with the passages it rests on."""
+    """One sentence of a summary with the passages it rests on.
+
+    `words` tell of each word where it stands, as those of an answer do; `space` is the white space between this
+    sentence and the one before it.
+    """
 
     text: str
     evidence: tuple[Passage, ...] = ()
+    words: tuple[Word, ...] = ()
+    space: str = " "
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Many documents summarized around a question."""
+    """Many documents summarized around a question.
+
+    `reason` says why it holds nothing, or less than was wanted. `chance` is the probability that the documents speak of
+    the question at all; None where that was not judged.
+    """
 
     sentences: tuple[SummarySentence, ...] = ()
+    reason: str = ""
+    chance: float | None = None
 
     @property
     def text(self) -> str:
-        return " ".join(sentence.text for sentence in self.sentences)
+        return "".join(sentence.space + sentence.text for sentence in self.sentences).lstrip()
+
+    @property
+    def declined(self) -> bool:
+        return not self.sentences
 
 
 @dataclass(frozen=True, slots=True)

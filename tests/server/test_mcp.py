@@ -38,7 +38,7 @@ async def call(client: Client, name: str, **arguments: Any) -> Any:
 def test_the_three_tools(library_path: Path) -> None:
     async def conversation(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert sorted(tools) == ["ask", "read_document", "search"]
+        assert sorted(tools) == ["ask", "read_document", "search", "summarize"]
         assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools.values())
 
         answered = await call(client, "ask", question="Who serviced the boiler?")

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from fastapi.testclient import TestClient
 
-from server.conftest import MakeClient, events_of
+from server.conftest import DOCUMENTS, MakeClient, events_of
 from wherefrom import Library
 from wherefrom.types import Trace, joined
 
@@ -108,11 +108,37 @@ def test_search_finds_and_does_not_answer(client: TestClient) -> None:
     assert trace["candidates"] == []
 
 
-def test_summaries_are_refused_in_words_until_there_are_any(client: TestClient) -> None:
-    refused = client.post("/summarize", json={"question": "all of it"})
-    assert refused.status_code == 501
-    assert refused.json()["type"] == "urn:wherefrom:problem:no-summaries-yet"
-    assert "POST /ask" in refused.json()["detail"]
+class TestSummarize:
+    def test_it_is_the_trace_that_python_gives(self, client: TestClient, library_path: Path) -> None:
+        body = {"question": "Who looks after roses and boiler?", "words": 30, "stream": False}
+        trace = msgspec.json.decode(client.post("/summarize", json=body).content, type=Trace)
+        direct = Library(library_path).summarize("Who looks after roses and boiler?", 30)
+        assert trace.summary == direct.summary
+        assert trace.summary is not None
+        assert trace.summary.sentences
+        assert trace.answer is None
+
+    def test_sentences_come_one_by_one(self, client: TestClient) -> None:
+        body = {"question": "Summarize the document.", "documents": ["garden/roses.txt"]}
+        events = events_of(client.post("/summarize", json=body).text)
+        names = [name for name, _ in events]
+        assert names == ["hits", *["words"] * (len(names) - 2), "trace"]
+        words = [word for name, data in events if name == "words" for word in data["words"]]
+        summary = events[-1][1]["summary"]
+        assert len(summary["sentences"]) == len(names) - 2 == 2
+        assert "".join(word["space"] + word["text"] for word in words) == DOCUMENTS[1].text
+
+    def test_nothing_on_it_is_said(self, client: TestClient) -> None:
+        body = {"question": "How do zebras migrate?", "stream": False}
+        summary = client.post("/summarize", json=body).json()["summary"]
+        assert summary["sentences"] == []
+        assert summary["reason"] == "nothing in these documents speaks of this"
+
+    def test_a_document_that_is_not_there_is_named(self, client: TestClient) -> None:
+        body = {"question": "Summarize it.", "documents": ["keys.txt", "gone.txt"]}
+        refused = client.post("/summarize", json=body)
+        assert refused.status_code == 404
+        assert "gone.txt" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize(

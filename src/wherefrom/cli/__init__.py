@@ -18,6 +18,7 @@ COMMANDS = (
     "ingest",
     "ask",
     "chat",
+    "summarize",
     "search",
     "list",
     "show",

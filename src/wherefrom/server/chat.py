@@ -34,7 +34,7 @@ from wherefrom.server.problems import HTTPProblem, chat_error, note, problem_of
 from wherefrom.server.questions import client_of, last_of
 from wherefrom.server.state import ServerState
 from wherefrom.server.understanding import understood
-from wherefrom.types import Style, Trace, Turn
+from wherefrom.types import STYLES, Style, Trace, Turn
 
 router = APIRouter(tags=["chat clients"])
 
@@ -114,7 +114,7 @@ def _style_of(model: str) -> Style | None:
     """The style that a model's name asks for; None for the library's own."""
     if model not in MODELS:
         raise HTTPProblem(404, "model-not-found", f"there is no model '{model[:80]}'; there are {', '.join(MODELS)}")
-    styles: dict[str, Style] = {f"{MODEL}-{style}": style for style in ("short", "sentence", "passage")}
+    styles: dict[str, Style] = {f"{MODEL}-{style}": style for style in STYLES}
     return styles.get(model)
 
 

@@ -89,6 +89,7 @@ class PendingQuestion:
     only_search: bool
     emit: Callable[[Event], None]
     client: str = ""
+    words: int | None = None  # of a summary; None: it is to be answered, or searched
     trace: Trace = field(init=False)
     wanted: bool = True
     streamed: list[Word] = field(default_factory=list)  # words that were sent while the answer was being written
@@ -145,8 +146,11 @@ class Engine:
         only_search: bool = False,
         within: Filter | None = None,
         client: str = "",
+        words: int | None = None,
     ) -> AsyncGenerator[Event]:
         """The events of a question, each as soon as its step is done; the last one is Finished. Clients take turns.
+
+        With `words` it is summarized in at most so many: HitsFound, WordsWritten for each sentence, Finished.
 
         Raises QueueFull, TooSlow, or what went wrong. Closing it, or cancelling its task, drops the question.
         """
@@ -160,7 +164,7 @@ class Engine:
                 with suppress(RuntimeError):  # the loop has just been closed: nobody listens any more
                     loop.call_soon_threadsafe(events.put_nowait, event)
 
-        pending = PendingQuestion(Question("", text, within), style, k, min_chance, only_search, emit, client)
+        pending = PendingQuestion(Question("", text, within), style, k, min_chance, only_search, emit, client, words)
         outcome = "cancelled"
         try:
             self._finding.put(pending)
@@ -191,6 +195,10 @@ class Engine:
     # In the threads.
 
     def _find(self, batch: Sequence[PendingQuestion]) -> None:
+        for pending in batch:
+            if pending.words is not None:  # it finds its passages in its own way
+                self._reading.put(pending)
+        batch = [pending for pending in batch if pending.words is None]
         for k in dict.fromkeys(pending.k for pending in batch):
             pipeline = self._pipeline
             if k is not None:
@@ -211,6 +219,10 @@ class Engine:
     def _read(self, batch: Sequence[PendingQuestion]) -> None:
         self._metrics.batched(len(batch))
         pipeline = self._pipeline
+        for pending in batch:
+            if pending.words is not None:
+                self._summarize(pipeline, pending, pending.words)
+        batch = [pending for pending in batch if pending.words is None]
         batch = _step(batch, pipeline.rank_many)
         for pending in batch:
             if pipeline.ranker is not None:
@@ -223,6 +235,22 @@ class Engine:
         for style, min_chance in dict.fromkeys((pending.style, pending.min_chance) for pending in batch):
             alike = [a for a in batch if (a.style, a.min_chance) == (style, min_chance)]
             self._judge_and_write(pipeline, alike, style, pipeline.min_chance if min_chance is None else min_chance)
+
+    def _summarize(self, pipeline: Pipeline, pending: PendingQuestion, words: int) -> None:
+        """A summary, whose sentences are sent one by one."""
+        if pending.k is not None:
+            pipeline = replace(pipeline, summary_retriever=self._library.pipeline(pending.k).summary_retriever)
+
+        def summarize(traces: Sequence[Trace]) -> list[Trace]:
+            return pipeline.summarize_many([trace.question for trace in traces], words)
+
+        for each in _step([pending], summarize):
+            each.emit(_hits_found("retrieve", each.trace))
+            assert each.trace.summary is not None
+            for sentence in each.trace.summary.sentences:
+                first, *rest = sentence.words
+                each.emit(WordsWritten((replace(first, space=sentence.space), *rest)))
+            each.emit(Finished(each.trace))
 
     def _judge_and_write(
         self, pipeline: Pipeline, batch: Sequence[PendingQuestion], style: Style, needed: float
@@ -296,6 +324,8 @@ def _hits_found(stage: str, trace: Trace) -> HitsFound:
 
 
 def _outcome(trace: Trace) -> str:
+    if trace.summary is not None:
+        return "declined" if trace.summary.declined else "summarized"
     if trace.answer is None:
         return "searched"
     return "declined" if trace.answer.declined else "answered"

@@ -131,10 +131,34 @@ async def _answers(question: str, request: Request, state: ServerState) -> bool:
     return known[at]
 
 
-@router.post("/summarize", summary="Tell many documents around a question", status_code=501, response_class=Response)
-async def summarize(body: SummarizeRequest) -> Response:  # noqa: ARG001 - checked all the same
-    """Not there yet: answers with a problem document."""
-    raise HTTPProblem(501, "no-summaries-yet", "this version writes no summaries; POST /ask answers questions")
+@router.post(
+    "/summarize",
+    summary="Tell many documents around a question",
+    response_class=Response,
+    responses={
+        200: {
+            "model": Trace,
+            "description": "The trace, with a `summary` whose sentences say of every word where it stands, and without "
+            "an answer; or, with `stream`, server-sent events: `hits`, `words` for each sentence, and `trace`. Where "
+            "the documents hold nothing on the question there are no sentences, and `reason` says so; where they hold "
+            "little, it says that. A document that is named and not there: 404.",
+            "content": {"text/event-stream": {"itemSchema": _EVENT, "example": EXAMPLE_EVENTS}},
+        }
+    },
+)
+async def summarize(body: SummarizeRequest, request: Request) -> Response:
+    state: ServerState = request.app.state.server
+    words = body.words or (await state.off_loop(state.library.settings)).summarize.words
+    part = await state.off_loop(partial(state.library.part_of, body.documents, body.part()))
+    style, client = request.app.state.style, client_of(request)
+    events = state.engine.ask(body.question, style, body.k, within=part, client=client, words=words)
+    if not body.stream:
+        return _json((await last_of(events, request)).trace)
+    first = await anext(events)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(
+        _streamed(first, events, state.settings.log_texts), media_type="text/event-stream", headers=headers
+    )
 
 
 def client_of(request: Request) -> str:

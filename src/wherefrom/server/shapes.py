@@ -121,11 +121,22 @@ class AskRequest(SearchRequest):
 
 
 class SummarizeRequest(SearchRequest):
-    """Tell many documents around a question."""
+    """Tell many documents around a question, in their own sentences."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"question": "life in the Arctic", "words": 100}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"question": "life in the Arctic", "words": 100, "stream": False},
+                {"question": "Summarize the whole document.", "documents": ["places/iceland.html"]},
+            ]
+        }
+    )
 
-    words: _Words = 100
+    words: _Words | None = Field(None, description="At most so many; the setting summarize.words if null.")
+    documents: list[_Id] = Field(
+        default_factory=list, max_length=200, description="Ids of those that are summarized; all that fit if empty."
+    )
+    stream: bool = Field(True, description="Events as they come; false: the finished trace alone.")
 
 
 class ExampleQuestions(BaseModel):

@@ -19,6 +19,7 @@ SYSTEMS = {  # in the order of `wherefrom train --help`
     "fluency": "wherefrom.systems.fluency",
     "matcher": "wherefrom.systems.matcher",
     "followup": "wherefrom.systems.followup",
+    "selector": "wherefrom.systems.selector",
     "asker": "wherefrom.systems.asker",
     "tagger": "wherefrom.systems.tagger",
     "drqa": "wherefrom.systems.drqa",

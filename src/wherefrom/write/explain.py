@@ -79,7 +79,7 @@ def check_written(settings: WriteSettings, style: Style) -> None:
         raise SettingsError(
             "write.kind=verbatim quotes its answers: nothing is written that could be explained; use write.kind=masque"
         )
-    if style == "passage" or (style == "short" and settings.short == "quote"):
+    if style in ("passage", "explain") or (style == "short" and settings.short == "quote"):
         raise SettingsError(
             f"an answer in style {style} is quoted: nothing is written that could be explained; use style sentence"
         )

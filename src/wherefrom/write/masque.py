@@ -121,7 +121,7 @@ class MasqueWriter:
         return explained(pieces, accepted.written, accepted.places, writable[0].task, sentence=style == "sentence")
 
     def _quotes(self, style: Style) -> bool:
-        return style == "passage" or (style == "short" and self._short == "quote")
+        return style in ("passage", "explain") or (style == "short" and self._short == "quote")
 
     def _writable(
         self,

@@ -42,7 +42,7 @@ def _words(candidate: Candidate, style: Style) -> tuple[Word, ...]:
     passage = candidate.passage
     if style == "passage":
         return copied_words(passage, 0, len(passage.text))
-    if style == "sentence":
+    if style in ("sentence", "explain"):  # several sentences are chosen by another: explaining.py
         return quotation(candidate) or copied_words(passage, candidate.start, candidate.end)
     return copied_words(passage, candidate.start, candidate.end)
 

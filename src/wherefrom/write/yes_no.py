@@ -230,7 +230,7 @@ class YesNoWriter:
         style: Style,
     ) -> dict[int, Answer]:
         """The answers of this writer, by their places."""
-        if style == "passage":
+        if style in ("passage", "explain"):
             return {}
         places = [place for place, question in enumerate(questions) if candidates[place] and asks_yes_no(question.text)]
         heard = self._heard_at(places, questions, hits, candidates)

@@ -32,9 +32,16 @@ export const api = {
   feedback: (said) => json("POST", "/feedback", said),
 };
 
-/** The events of an answer, as [name, data]. */
+/** Where a question goes: a summary has a route of its own, which knows neither styles nor earlier turns. */
+function wanted(asked) {
+  if (asked.style !== "summary") return ["/ask", { ...asked, stream: true }];
+  const { question, k, within } = asked;
+  return ["/summarize", { question, ...(k ? { k } : {}), ...(within ? { within } : {}), stream: true }];
+}
+
+/** The events of an answer or a summary, as [name, data]. */
 export async function* ask(asked, signal) {
-  const response = await fetched("POST", "/ask", { ...asked, stream: true }, signal);
+  const response = await fetched("POST", ...wanted(asked), signal);
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let rest = "";

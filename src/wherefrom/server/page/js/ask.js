@@ -5,7 +5,13 @@ import { byId, make } from "./dom.js";
 import * as problems from "./problems.js";
 import { progress, Turn } from "./turn.js";
 
-const STYLES = { short: "a few words", sentence: "a sentence", passage: "a passage" };
+const STYLES = {
+  short: "a few words",
+  sentence: "a sentence",
+  passage: "a passage",
+  explain: "some sentences",
+  summary: "a summary",
+};
 const MOST_TURNS = 30; // that stay on the page
 const SENT_TURNS = 6; // with a question: a follow-up hardly ever reaches further back
 
@@ -37,7 +43,7 @@ export class Asking {
     byId("empty").hidden = ready.documents > 0;
     byId("min-chance").placeholder = String(Math.round(100 * ready.min_chance));
     if (!first) return;
-    const choices = ready.styles.map((style) => {
+    const choices = [...ready.styles, "summary"].map((style) => {
       const radio = make("input", { type: "radio", name: "style", value: style, checked: style === ready.style });
       return make("label", {}, radio, make("span", {}, STYLES[style] ?? style));
     });

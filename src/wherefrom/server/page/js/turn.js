@@ -110,14 +110,15 @@ export class Turn {
 
   /** The whole, which counts where it differs from what came before. */
   trace(trace) {
-    const { answer } = trace;
+    const answer = trace.answer ?? summarized(trace.summary);
     this.#hits = trace.hits;
     this.#candidates = trace.candidates;
     if (trace.question.typed) this.understood(trace.question.text, trace.question.instead);
     this.text = answer.text;
     this.title = (answer.evidence[0]?.title ?? "").slice(0, 1000);
-    this.chancePlace.replaceChildren(...(answer.text === null ? [] : [gauge(answer.chance, this.needed)]));
-    if (answer.reason) this.told.replaceChildren(beyond(answer.reason));
+    this.chancePlace.replaceChildren(...(answer.text === null || !trace.answer ? [] : [gauge(answer.chance, this.needed)]));
+    if (answer.reason && !trace.answer) this.told.replaceChildren(nothing(answer.reason));
+    else if (answer.reason) this.told.replaceChildren(beyond(answer.reason));
     else if (answer.text === null) this.#decline(answer.chance);
     else {
       if (!this.#answer) this.words({ words: [] });
@@ -125,15 +126,18 @@ export class Turn {
     }
     this.#why(new Set(answer.evidence.map((passage) => passage.id)), answer.text === null);
     const cited = answer.text === null ? null : this.#answer.cited;
-    this.actsPlace.replaceChildren(copying(this.asked.question, this.asked.style, cited), feedback(trace, this.number));
+    const acts = [copying(this.asked.question, this.asked.style, cited)];
+    this.actsPlace.replaceChildren(...acts, ...(trace.answer ? [feedback(trace, this.number)] : []));
     this.timePlace.textContent = timed(trace.timings);
-    if (answer.text !== null) this.timePlace.before(threshold(this.needed));
+    if (answer.text !== null && trace.answer) this.timePlace.before(threshold(this.needed));
     this.done = answer.text ?? (answer.reason ? "Out of reach." : "Not answered by these documents.");
     progress(answer.text === null ? "Declined." : "Answered.", true);
     byId("said").textContent =
       answer.text === null
         ? answer.reason || "Your documents do not answer this, as far as I can tell."
-        : `Answer: ${answer.text} Chance ${inHundred(answer.chance)}.`;
+        : trace.answer
+          ? `Answer: ${answer.text} Chance ${inHundred(answer.chance)}.`
+          : `Summary: ${answer.text}`;
     remember({
       question: this.asked.question,
       style: answer.style,
@@ -158,6 +162,21 @@ export class Turn {
         : `${count(this.#hits.length, "passage")} found`;
     this.whyPlace.replaceChildren(explained(this.#hits, this.#candidates, answered, declines));
   }
+}
+
+/** That there is no summary, and why. */
+function nothing(reason) {
+  const words = make("p", {}, make("b", {}, "There is nothing to summarize."), ` It seems that ${reason}.`);
+  return make("div", { class: "card declined" }, words);
+}
+
+/** A summary as an answer is shown; what it lacks is told in its place. */
+function summarized({ sentences, reason }) {
+  const words = sentences.flatMap(({ words: [first, ...rest], space }) => [{ ...first, space }, ...rest]);
+  const text = words.map((word) => word.space + word.text).join("");
+  const evidence = [...new Map(sentences.flatMap((each) => each.evidence).map((each) => [each.id, each])).values()];
+  const none = { rests_on: [], disagrees: [], gone: [], how: "quoted", chance: 0, style: "summary" };
+  return { ...none, text: sentences.length ? text : null, words, evidence, reason: sentences.length ? "" : reason };
 }
 
 /** How far the newest question is; out of sight, but still read aloud, when there is something else to look at. */

@@ -1,0 +1,1 @@
+"""Summaries of many passages around a question."""

@@ -1,0 +1,1 @@
+"""Which sentences of passages are told."""
