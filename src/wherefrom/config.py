@@ -210,7 +210,7 @@ class SummarizeSettings:
     passages: int = 60  # that a summary is made from; more take longer and hardly add anything
     read: int = 12  # of them that the reader network reads: most of the time; the others are weighed by words alone
     novelty: float = 0.1  # how much a sentence that is like a chosen one is held back; 0: not at all
-    min_chance: float = 0.3  # that the passages speak of the question; below it there is no summary
+    min_chance: float = 0.15  # that the passages speak of the question; below it there is no summary
 
     def __post_init__(self) -> None:
         _positive("summarize", self, "words", "passages", "read")

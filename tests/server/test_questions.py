@@ -110,9 +110,9 @@ def test_search_finds_and_does_not_answer(client: TestClient) -> None:
 
 class TestSummarize:
     def test_it_is_the_trace_that_python_gives(self, client: TestClient, library_path: Path) -> None:
-        body = {"question": "Who looks after roses and boiler?", "words": 30, "stream": False}
+        body = {"question": "Who waters the roses?", "words": 30, "stream": False}
         trace = msgspec.json.decode(client.post("/summarize", json=body).content, type=Trace)
-        direct = Library(library_path).summarize("Who looks after roses and boiler?", 30)
+        direct = Library(library_path).summarize("Who waters the roses?", 30)
         assert trace.summary == direct.summary
         assert trace.summary is not None
         assert trace.summary.sentences

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wherefrom.features.statements import Statement
 
-_SAID = 0.5  # share of a statement's three words in a row that stand in what is chosen; of more it says the same again
+_AGAIN = 0.5  # share of a statement's three words in a row that stand in what is chosen; of more it says the same again
 
 
 def chosen(
@@ -32,7 +32,7 @@ def chosen(
     """
     lengths = [each.length for each in pool]
     grams = [_trigrams(each.text) for each in pool]
-    said: set[tuple[str, ...]] = set()
+    grams_so_far: set[tuple[str, ...]] = set()
     taken: list[int] = []
     nearest = numpy.zeros(len(pool), numpy.float32)  # likeness to what is chosen
     open_places = numpy.array([length > 0 for length in lengths], bool)
@@ -48,12 +48,12 @@ def chosen(
         size = sum(lengths[at] for at in fresh)
         if not together or size > room or (most is not None and len(taken) + len(fresh) > most):
             continue
-        if grams[place] and len(grams[place] & said) > _SAID * len(grams[place]):
+        if grams[place] and len(grams[place] & grams_so_far) > _AGAIN * len(grams[place]):
             continue
         taken += fresh
         room -= size
         for at in fresh:
-            said |= grams[at]
+            grams_so_far |= grams[at]
             nearest = numpy.maximum(nearest, likeness[at])
             open_places[at] = False
     return taken

@@ -49,6 +49,7 @@ _DATA = (
 # What stands for the reader's numbers where it has not read: some questions are fitted so, for readers of other kinds.
 _UNREAD = {"relevance": -8.0, "relevance lag": 0.0, "null margin": -8.0, "span start": -12.0, "span mass": 0.0}
 _LEAST_SCALE = 0.02
+_UNLEARNT = ("item", "list", "code")  # the sources hold hardly any: what is learnt of them is an accident
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,7 @@ def fit(out: Path, path: Path, settings: SelectorSettings, say: Say) -> Facts:
     parts = [_halves(each, settings.held_out) for each in summaries]
     learnt = joined_rows([_answerable(fit_rows), *(one for one, _ in parts)])
     network = trained(learnt, settings, say)
+    forget(network, [NAMES.index(name) for name in _UNLEARNT])
     path.mkdir()
     both: tuple[tuple[Purpose, float, Rows], ...] = (
         ("explain", settings.least, _answerable(fit_rows)),
@@ -219,6 +221,15 @@ def trained(rows: Rows, settings: SelectorSettings, say: Say) -> SelectorNetwork
         if (step + 1) % 300 == 0:
             say(f"fit: step {step + 1} of {settings.steps}, loss {loss.item():.4f}")
     return network.eval()
+
+
+def forget(network: SelectorNetwork, features: Sequence[int]) -> None:
+    """Have it say of every statement what it says where these features are 0."""
+    with torch.no_grad():
+        for at in features:
+            column = network.hidden.weight[:, at]
+            network.hidden.bias -= network.centre[at] / network.scale[at] * column
+            column.zero_()
 
 
 def _weights(rows: Rows) -> torch.Tensor:
