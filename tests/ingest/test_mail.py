@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from base64 import b64encode
 from collections.abc import Iterator
 from email.message import EmailMessage
 from pathlib import Path
@@ -157,3 +158,10 @@ def test_a_field_whose_letters_are_not_those_it_names_is_read_as_it_stands() -> 
     (record,) = read_message(data, "a.eml", no_attachment)
     assert isinstance(record, Record)
     assert record.text.endswith("words")
+
+
+def test_a_message_of_letters_that_say_nothing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "empty.eml").write_bytes(b"Subject: =?utf-16?B?" + b64encode(b"\x00\xd8" * 40) + b"?=\n\n")
+    outcomes = list(read(tmp_path / "empty.eml", IngestSettings()))
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Record) and not outcome.text.strip()]
+    assert [outcome.reason for outcome in outcomes if isinstance(outcome, IngestFailure)] == ["it is empty"]

@@ -246,3 +246,7 @@ def test_it_is_known_by_its_first_bytes_and_macros_are_passed_over(tmp_path: Pat
         assert isinstance(record, Record)
         assert record.text == "Item | Amount\nRent | Amount: 500"
         assert formats.borne_out(path) == "xlsx"
+
+
+def test_a_bracket_alone_in_a_format_of_dates_is_written_as_it_stands() -> None:
+    assert shown(1.5, "[yyyy") == "[1900"

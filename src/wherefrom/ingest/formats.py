@@ -281,7 +281,11 @@ def _single(
     """The one record of a file, or those of a message; then what of it could not be read."""
     if kind == "message":
         for outcome in mail.read(data, name, _attachment(limit_bytes, settings)):
-            yield _cleaned(outcome) if isinstance(outcome, Record) else outcome
+            if isinstance(outcome, Record):
+                outcome = _cleaned(outcome)
+                if not outcome.text.strip():
+                    outcome = IngestFailure(f"{name}:{outcome.place}" if outcome.place else name, _EMPTY)
+            yield outcome
         return
     if kind == "link":
         raise IngestError("it only names another page, which is to be read in its place")

@@ -140,13 +140,14 @@ def _date(days: float, section: tuple[tuple[str, bool], ...], from_1904: bool) -
             continue
         later = next((each[0].lower() for each, more in tokens[index + 1 :] if not more and each[0].isalpha()), "")
         out.append(_date_part(token, moment, seconds, halves, is_minute=before == "h" or later == "s"))
-        before = token.strip("[")[0].lower() if token[0].isalpha() or token[0] == "[" else before
+        letter = token.strip("[")[:1].lower()  # of a bracket alone none
+        before = letter if letter.isalpha() else before
     return "".join(out).strip()
 
 
 def _date_part(token: str, moment: datetime, seconds: float, halves: bool, is_minute: bool) -> str:
     kind, length = token[0].lower(), len(token)
-    if token[0] == "[":
+    if token[0] == "[" and length > 1:
         unit = {"h": 3600, "m": 60, "s": 1}[token[1].lower()]
         return str(int(seconds // unit)).rjust(length - 2, "0")
     if token.upper() in ("AM/PM", "A/P"):

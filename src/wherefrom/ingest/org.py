@@ -111,6 +111,9 @@ class _Reader:
             self._headings = cells
 
     def _end(self) -> None:
+        if not self._paragraph and not self._item:  # as at each of millions of empty lines
+            self._headings = None
+            return
         text, self._paragraph = _words(" ".join(self._paragraph)), []
         item, self._item = self._item, ""
         self._headings = None
