@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import threading
@@ -26,6 +27,9 @@ _WRITER_BYTES = 64_000_000  # a batch of 20,000 passages needs about 40 MB of po
 _SPARE = 8  # hits fetched beyond k, to see whether equal scores cross the border
 _FEW_RANGES = 8  # of keys that a search is narrowed to by comparing; each more costs it 0.2 ms at 300,000 passages
 _MOST_SIFTED = 8_192  # hits that are fetched to be sifted in Python; more cost what naming every key does
+
+
+_SEGMENT = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # the files of each segment of tantivy
 
 
 class BM25Index:
@@ -87,10 +91,18 @@ class BM25Index:
 
         with self._reading():
             searcher = self._searching()
+            self._miss_no_file()
             if not searcher.num_docs:
                 return set()
             hits = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
             return set(self._keys_of([address for _, address in hits]))
+
+    def _miss_no_file(self) -> None:
+        """An error where a segment lacks a file: tantivy takes one without positions for one that never had any."""
+        meta = self.path / "meta.json"
+        while (content := meta.read_bytes()) and (missing := _missing_file(self.path, content)):
+            if meta.read_bytes() == content:  # and no writer has just merged it into another
+                raise LibraryDamaged(f"the index in {self.path} lacks {missing}; `wherefrom check` makes it anew")
 
     def term(self, word: str) -> str | None:
         """What a word is indexed as; None where that is not one term."""
@@ -310,3 +322,13 @@ def _panics_unprinted() -> Iterator[None]:
 def _is_tantivys(error: BaseException) -> bool:
     """A panic in Rust is no Exception; its class cannot be imported, only named."""
     return isinstance(error, ValueError | OSError) or type(error).__name__ == "PanicException"
+
+
+def _missing_file(folder: Path, meta: bytes) -> str | None:
+    """A file of one of the segments that an index consists of, if it is not there."""
+    try:
+        names = [each["segment_id"].replace("-", "") for each in json.loads(meta)["segments"]]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None  # tantivy says what is wrong with it
+    there = {entry.name for entry in folder.iterdir()}
+    return next((file for name in names for kind in _SEGMENT if (file := f"{name}.{kind}") not in there), None)
