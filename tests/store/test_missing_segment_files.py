@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from attack.kills import aged
+
 from wherefrom import Library
 from wherefrom.types import Document
 
