@@ -50,7 +50,7 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
         reader=reader,
         reranker=reranker,
         judge=judge,
-        writer=_with_explaining(writer, settings, teller),
+        writer=_with_explaining(writer, teller),
         min_chance=settings.judge.min_chance,
         sources=_sources(settings, folder),
         gone=_gone(folder) if folder else None,
@@ -502,7 +502,7 @@ def _teller(settings: Settings, networks: _Networks) -> Teller:
     return Teller(selector, Worth(settings.index.language, matcher), session, settings.summarize.read)
 
 
-def _with_explaining(writer: Writer, _settings: Settings, teller: Teller) -> Writer:
+def _with_explaining(writer: Writer, teller: Teller) -> Writer:
     from wherefrom.write.explaining import ExplainingWriter
 
     return ExplainingWriter(writer, teller)

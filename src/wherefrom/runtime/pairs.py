@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wherefrom.runtime.batches import batches_of
 from wherefrom.runtime.weights import Weights
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class PairSession:
         pairs = [(question, text) for question, own in zip(questions, texts, strict=True) for text in own]
         windows = [window for number, pair in enumerate(pairs) for window in self._windows(number, *pair)]
         logits = [float("-inf")] * len(pairs)
-        batches = _batches(windows, self.batch_tokens)
+        batches = batches_of(windows, self.batch_tokens)
         for batch, logits_of_batch in zip(batches, self._pool().map(self._run, batches), strict=True):
             for window, logit in zip(batch, logits_of_batch.tolist(), strict=True):
                 logits[window.pair] = max(logits[window.pair], logit)
@@ -97,14 +98,3 @@ class PairSession:
             if self._workers is None:
                 self._workers = ThreadPoolExecutor(self._threads, thread_name_prefix="pairs")
             return self._workers
-
-
-def _batches(windows: Sequence[_Window], most: int) -> list[list[_Window]]:
-    """Windows of similar length together, longest first, so that little is padded."""
-    batches: list[list[_Window]] = []
-    for window in sorted(windows, key=lambda window: -len(window.tokens)):
-        if batches and (len(batches[-1]) + 1) * len(batches[-1][0].tokens) <= most:
-            batches[-1].append(window)
-        else:
-            batches.append([window])
-    return batches

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wherefrom.runtime.batches import batches_of
 from wherefrom.runtime.weights import Weights
 from wherefrom.types import Passage
 
@@ -174,7 +175,7 @@ class ReaderSession:
         self, windows: Sequence[_Window], part: str, skimmed: Mapping[int, _WindowOutput] | None = None
     ) -> dict[int, _WindowOutput]:
         """What a part of the network says of each window, by the window's number."""
-        batches = _batches(windows, self.batch_tokens)
+        batches = batches_of(windows, self.batch_tokens)
         passes = self._pool().map(lambda batch: self._run(batch, part, skimmed or {}), batches)
         return {
             window.number: {name: values[row] for name, values in outputs.items()}
@@ -321,14 +322,3 @@ def _with_skimmed(
         relevance = min(estimates[pairs[key]], lowest - _BEHIND * place)
         readings[key] = PassageReading(relevance, 0.0, numpy.zeros((0, 2), numpy.int32), nothing, nothing)
     return readings
-
-
-def _batches(windows: Sequence[_Window], most: int) -> list[list[_Window]]:
-    """Windows of similar length together, longest first, so that little is padded."""
-    batches: list[list[_Window]] = []
-    for window in sorted(windows, key=lambda window: -len(window.tokens)):
-        if batches and (len(batches[-1]) + 1) * len(batches[-1][0].tokens) <= most:
-            batches[-1].append(window)
-        else:
-            batches.append([window])
-    return batches
