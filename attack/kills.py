@@ -67,6 +67,7 @@ class Life:
     damaged: bool = False  # by us, so that a check has something to mend
     full: bool = False  # the disk, likewise
     sent: dict[str, dict[str, int]] = field(default_factory=dict)  # uploads that were acknowledged: versions by name
+    begun: dict[str, dict[str, int]] = field(default_factory=dict)  # those that were not: a server may still take them
 
     @property
     def settings(self) -> Settings:
@@ -81,7 +82,7 @@ class Life:
     def safe(self, line: str) -> None:
         """A line that the writer said: `done ID VERSION`."""
         _, id, version = line.split()
-        self.states[id] = {int(version)}
+        self.states[id] = {int(version), *(names[id] for names in self.begun.values() if id in names)}
 
 
 Work = Callable[[Say], None]
@@ -141,6 +142,7 @@ def _heard(life: Life, ended: Ended, instant: Instant, name: str, outcome: Outco
         elif line.startswith("sent "):
             id, names = line.removeprefix("sent ").split(maxsplit=1)
             life.sent[id] = json.loads(names)
+            life.begun.pop(id, None)
             outcome.count("acknowledged", len(life.sent[id]))
         elif line.startswith("raised "):
             if "DiskFull" in line and life.full:
@@ -365,6 +367,7 @@ def _serve(life: Life, chance: random.Random) -> Work:
     names = chance.sample([f"s{number}.txt" for number in range(8)], 3)
     for name in names:
         life.may_be(name, version)
+    life.begun[f"upload{version}"] = dict.fromkeys(names, version)
     child_dies = chance.random() < 0.5
     after = chance.uniform(0.0, 1.0)
 
@@ -426,6 +429,7 @@ def _taken_in(life: Life, outcome: Outcome, again: str) -> bool:
         for name, version in versions.items():
             life.states[name] = {version}
     life.sent.clear()
+    life.begun.clear()  # what they noted has been taken in, as it may be already
     return not wrong and _verified(life, False, "serve, all taken in", outcome, again)
 
 

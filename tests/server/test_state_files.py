@@ -6,12 +6,15 @@ import logging
 import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from attack.children import ran
 
+from attack import kills
 from server.conftest import MakeClient
 from server.test_commands import run
 from wherefrom.errors import LibraryDamaged, LibraryError
@@ -192,6 +195,36 @@ class TestClocks:
         rates.close()
 
 
+def test_tables_are_laid_whole_however_little_room_there_is(tmp_path: Path, library_path: Path) -> None:
+    """What SQLite has put in a log, and then finds no room for in the file, is lost without an error."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+
+    def lay(say: Callable[[str], None]) -> None:
+        if not kills.small_disk(disk):
+            say("no disk")
+            return
+        shutil.copytree(library_path, disk / "library")
+        folder = ServerFolder(disk / "library")
+        for room in range(0, 130_000, 4096):
+            free = shutil.disk_usage(disk).free
+            (disk / "filler").write_bytes(bytes(max(free - room, 0)))
+            with suppress(LibraryError):
+                folder.make()
+                say("made")
+            (disk / "filler").unlink()
+            folder.make()
+            say("whole")
+            shutil.rmtree(folder.path)
+
+    lines = ran(lay).lines
+    if lines == ["no disk"]:
+        pytest.skip("no disk can be mounted here")
+    assert lines.count("whole") == 32
+    assert 0 < lines.count("made") < 32  # there was too little room now, and enough then
+    assert not [line for line in lines if line.startswith("raised ")]
+
+
 class TestDamagedJobs:
     """What is known of an upload stands beside its files too."""
 
@@ -222,6 +255,31 @@ class TestDamagedJobs:
         taken = [jobs.take(), jobs.take()]
         assert {each.job.id: each.job.names for each in taken if each} == {"one": ("note.txt",), "two": ("other.txt",)}
         assert jobs.take() is None
+
+    def test_a_process_that_died_before_it_noted_the_job_undoes_nothing_later(
+        self, library_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = ServerFolder(library_path)
+        now = time.time()
+        for id, after, names in (("older", 5.0, ["note.txt", "alone.txt"]), ("newer", 10.0, ["note.txt"])):
+            files = [folder.uploads / id / str(number) / name for number, name in enumerate(names)]
+            for file in files:
+                file.parent.mkdir(parents=True)
+                file.write_text(id)
+            monkeypatch.setattr("time.time", lambda at=now + after: at)
+            jobs.add("upload", names, files, "", id)
+        with closing(sqlite3.connect(library_path / "server" / "state.sqlite")) as connection, connection:
+            connection.execute("DELETE FROM job WHERE id = 'older'")  # it had not come to that
+        jobs.recover()
+        taken = []
+        while each := jobs.take():
+            taken.append((each.job.id, each.job.names, [file.name for file in each.files]))
+        assert sorted(taken) == [
+            ("newer", ("note.txt",), ["note.txt"]),
+            ("older", ("alone.txt",), ["alone.txt"]),
+            ("one", ("note.txt",), ["note.txt"]),
+            ("two", ("other.txt",), []),
+        ]
 
     def test_a_removal_is_said_to_be_damaged(self, library_path: Path, jobs: Jobs) -> None:
         with closing(sqlite3.connect(library_path / "server" / "state.sqlite")) as connection, connection:

@@ -184,9 +184,12 @@ class ServerFolder:
 
 
 def _lay(path: Path) -> None:
+    """Into the file itself: what a log beside it holds is lost, without an error, where the disk has no room for it."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(_TABLES)
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise sqlite3.OperationalError(f"the journal of {path.name} stays {mode}")
     finally:
         connection.close()

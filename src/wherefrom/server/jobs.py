@@ -79,11 +79,19 @@ class Jobs:
     def __init__(self, folder: ServerFolder) -> None:
         self._folder = folder
 
-    def add(self, kind: Kind, names: Sequence[str], files: Sequence[Path], who: str, id: str | None = None) -> Job:
-        now = _now()
+    def add(
+        self,
+        kind: Kind,
+        names: Sequence[str],
+        files: Sequence[Path],
+        who: str,
+        id: str | None = None,
+        created: str | None = None,
+    ) -> Job:
+        now = created or _now()
         id = id or new_id()
         if kind == "upload":
-            self._note(id, names, files, who)
+            self._note(id, names, files, who, now)
         with self._folder.opened() as connection:
             connection.execute(  # unless the note was just taken up by a process that works on the jobs
                 "INSERT OR IGNORE INTO job (id, kind, state, names, files, who, created, changed) "
@@ -203,20 +211,45 @@ class Jobs:
             )
 
     def _take_up(self, folder: Path) -> None:
-        """Files without a job: that of an upload, where the table was lost; of a process that died, after a while."""
+        """Files without a job: that of an upload, where the table was lost; of a process that died, after a while.
+
+        What has been sent anew, or removed, since then stays as it is.
+        """
         try:
             note = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
-            files = [folder / file for file in note["files"]]
-            names, who = [str(name) for name in note["names"]], str(note["who"])
+            files = {str(name): folder / file for name, file in zip(note["names"], note["files"], strict=True)}
+            who = str(note["who"])
+            created = str(note["created"]) if "created" in note else _time(_changed_at(folder / _NOTE))
         except (OSError, ValueError, KeyError, TypeError):
             if time.time() - _changed_at(folder) > _ABANDONED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
             return
-        self.add("upload", names, files, who, folder.name)
+        later = self._names_since(created)
+        if names := [name for name in files if name not in later]:
+            self.add("upload", names, [files[name] for name in names], who, folder.name, created)
+        else:
+            self._drop(folder.name)
 
-    def _note(self, id: str, names: Sequence[str], files: Sequence[Path], who: str) -> None:
+    def _names_since(self, created: str) -> set[str]:
+        """The documents of later jobs that came to something, or still may."""
+        with self._folder.opened() as connection:
+            rows = connection.execute(
+                "SELECT names FROM job WHERE created > ? AND state IN ('queued', 'running', 'done')", (created,)
+            ).fetchall()
+        names: set[str] = set()
+        for (row,) in rows:
+            with suppress(*_UNREADABLE):
+                names.update(json.loads(row))
+        return names
+
+    def _note(self, id: str, names: Sequence[str], files: Sequence[Path], who: str, created: str) -> None:
         folder = self._folder.uploads / id
-        note = {"names": list(names), "files": [str(file.relative_to(folder)) for file in files], "who": who}
+        note = {
+            "names": list(names),
+            "files": [str(file.relative_to(folder)) for file in files],
+            "who": who,
+            "created": created,
+        }
         if not (folder / _NOTE).exists():
             write_text(folder / _NOTE, json.dumps(note))
 
@@ -270,4 +303,8 @@ def _read(text: str | None) -> dict[str, Any] | None:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return _time(time.time())
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
