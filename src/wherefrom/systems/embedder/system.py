@@ -2,7 +2,7 @@
 
 OUT/pairs.safetensors     questions, the passages that answer them, and passages that a search finds and that do not
 OUT/earlier.safetensors   the reader's weights, in eight bits as torch takes them
-OUT/gte.safetensors       gte-small likewise, to be carried to another machine
+OUT/gte.safetensors       gte-small likewise, to be carried to another machine; and the encoder, where it is another
 OUT/lessons.safetensors   what the reader and gte-small say of the pairs
 OUT/start.safetensors     of an embedder without layers: a vector for every wordpiece, what gte-small says of it alone
 OUT/training/             the training
@@ -26,6 +26,7 @@ from torch import Tensor
 from wherefrom.features.matching import FILE as MATCHER
 from wherefrom.networks.encoder import Encoder, EncoderSettings, load_pretrained
 from wherefrom.origin import file_hash
+from wherefrom.runtime.reader import FIRST
 from wherefrom.runtime.weights import Weights
 from wherefrom.systems.contract import Say, Stage
 from wherefrom.systems.embedder.about import Inputs
@@ -135,7 +136,7 @@ def stages(
     return [
         _collected(settings.collect, inputs, pairs, encoders, say),
         *_dequantized(inputs.reader, earlier),
-        _carried(out / "gte.safetensors", encoders),
+        _carried(out / "gte.safetensors", settings.encoder, encoders),
         *([_listened(settings, inputs, pairs, earlier, lessons, encoders, say)] if taught else []),
         *([_begun(settings, start, pairs, encoders, say)] if not settings.layers else []),
         training("training", folder, task_of, settings.loop, trained_of, inputs.device, say),
@@ -187,7 +188,11 @@ def _dequantized(reader: Path | None, made: Path) -> list[Stage]:
         pack(tensors, path)
         return {"parameters": len(tensors)}
 
-    return [Stage("earlier", made, lambda: {"model": file_hash(named(model, "--reader"))}, make)]
+    def made_of() -> Facts:
+        first = model.with_name(FIRST)  # of a reader that skims
+        return {"model": file_hash(named(model, "--reader")), **({"first": file_hash(first)} if first.exists() else {})}
+
+    return [Stage("earlier", made, made_of, make)]
 
 
 def _listened(
@@ -282,8 +287,8 @@ def _without_layers(start: Path) -> EmbedderNetwork:
 
 def _of_layers(settings: EmbedderRecipe, encoders: Encoders, carried: Path | None) -> EmbedderNetwork:
     """Some layers of a pretrained encoder."""
-    whole = _whole(settings.encoder, encoders, carried if settings.encoder == GTE else None)
-    return EncodedNetwork(whole.keeping(settings.layers))
+    beside = None if carried is None else carried.with_name(f"{settings.encoder}.safetensors")
+    return EncodedNetwork(_whole(settings.encoder, encoders, beside).keeping(settings.layers))
 
 
 def _whole(name: str, encoders: Encoders, carried: Path | None) -> Encoder:
@@ -300,17 +305,21 @@ def _whole(name: str, encoders: Encoders, carried: Path | None) -> Encoder:
     return encoder
 
 
-def _carried(path: Path, encoders: Encoders) -> Stage:
-    """gte-small in eight bits, with its configuration beside it."""
+def _carried(path: Path, encoder: str, encoders: Encoders) -> Stage:
+    """gte-small in eight bits, with its configuration beside it; and so the encoder that is trained."""
+    names = sorted({GTE, encoder})
 
     def make(out: Path) -> Facts:
-        pack(_whole(GTE, encoders, None).state_dict(), out)
-        shutil.copyfile(encoders.of(GTE) / "config.json", path.with_suffix(".json"))
-        return {"pretrained": pretrained.described(GTE)}
+        for name in names:
+            beside = path.with_name(f"{name}.safetensors")
+            pack(_whole(name, encoders, None).state_dict(), out if beside == path else beside)
+            shutil.copyfile(encoders.of(name) / "config.json", beside.with_suffix(".json"))
+        return {"pretrained": pretrained.described(*names)}
 
-    return Stage(
-        "carried", path, lambda: {"encoder": pretrained.INPUTS[GTE].sha256["model.safetensors"]}, make, extra=True
-    )
+    def made_of() -> Facts:
+        return {name: pretrained.INPUTS[name].sha256["model.safetensors"] for name in names}
+
+    return Stage("carried", path, made_of, make, extra=True)
 
 
 def _layers_of(weights: Path) -> int:
