@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attack.coverage import COVERAGE
 from attack.damage import DAMAGE
 from attack.fuzz import FUZZ
 from attack.guard import GUARD
@@ -12,4 +13,4 @@ from attack.requests import ODD_REQUESTS
 from attack.shared import SHARED
 from attack.soak import SOAK
 
-CAMPAIGNS = (KILLS, SHARED, FUZZ, DAMAGE, ODD_REQUESTS, GUARD, PAGES, LOAD, SOAK)
+CAMPAIGNS = (KILLS, SHARED, FUZZ, COVERAGE, DAMAGE, ODD_REQUESTS, GUARD, PAGES, LOAD, SOAK)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from attack.campaign import Attempt, Broke, Campaign, Outcome, run
 from attack.private_postgres import NoPostgres, programs
 from bench.measure import ROOT
 
-from attack import damage, fuzz, kills, shared
+from attack import coverage, damage, fuzz, kills, shared
 from effort import times
 from wherefrom import Library
 from wherefrom.types import Document
@@ -52,6 +54,11 @@ def test_killed_writers_and_servers_of_a_shared_database_lose_nothing(tmp_path: 
 
 def test_damage_is_seen_and_said_in_words(tmp_path: Path) -> None:
     assert held(damage.DAMAGE, tmp_path, 0.25)["n"] == 1
+
+
+def test_files_that_coverage_leads_to_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("atheris", reason="`pip install 'wherefrom[dev]'` brings atheris on Linux")
+    assert held(coverage.COVERAGE, tmp_path, 0.04)["n"] >= 60
 
 
 # What the campaigns themselves promise.
@@ -149,3 +156,35 @@ def test_a_file_that_takes_too_long_would_be_noticed(tmp_path: Path, monkeypatch
     given = Attempt(0, kills.random.Random(1), tmp_path, tmp_path / "shared")
     assert fuzz._read_on(given, [(".txt", b"text"), (".txt", b"text")], 0, outcome) == 1
     assert [broke.kind.partition(" in ")[0] for broke in outcome.broke] == ["over 0.2 s"]
+
+
+@pytest.mark.parametrize("suffix", [".docx", ".epub", ".txt"])
+def test_coverage_bends_what_is_inside_an_archive(suffix: str) -> None:
+    coverage._take_template(suffix)
+    data = coverage.packed(suffix, b"<w>bent")
+    if suffix == ".txt":
+        assert data == b"<w>bent"
+        return
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [archive.read(name) for name in archive.namelist()]
+    assert members.count(b"<w>bent") == 1
+    assert coverage.unpacked(data) == max(members, key=len) != b"<w>bent"
+
+
+def test_what_coverage_finds_would_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def finds(command: list[str], **_: object) -> None:
+        folder = Path(command[4])
+        notes = coverage._Notes(folder)
+        notes.wrong("an empty text", "it is empty", b"hollow")
+        notes.wrong("an empty text", "the same hole", b"again")
+        notes.done = 3
+        notes.count()
+        (folder / "timeout-1").write_bytes(b"for ever")
+
+    monkeypatch.setattr(coverage.subprocess, "run", finds)
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "own").mkdir()
+    given = Attempt(0, kills.random.Random(1), tmp_path / "own", tmp_path / "shared", size=4 / coverage.RUNS)
+    outcome = coverage.attempt(given)
+    assert outcome.tried == 4
+    assert [broke.kind for broke in outcome.broke] == ["an empty text", "the process dies: timeout in .txt"]
