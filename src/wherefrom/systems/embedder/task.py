@@ -108,6 +108,12 @@ class EmbedderTask:
     def loss(self, model: EmbedderNetwork, batch: EmbedderBatch) -> tuple[Tensor, Mapping[str, Tensor | float]]:
         questions = model(batch.questions, batch.question_mask).float()
         passages = model(batch.passages, batch.passage_mask).float()
+        with _exactly(questions):
+            return self._losses(model, batch, questions, passages)
+
+    def _losses(
+        self, model: EmbedderNetwork, batch: EmbedderBatch, questions: Tensor, passages: Tensor
+    ) -> tuple[Tensor, Mapping[str, Tensor | float]]:
         scores = model.scale.clamp(1.0, 100.0) * questions @ passages.T  # (questions, passages)
         # One passage may be right for several questions: it stands once, and is nobody's negative where it is right.
         right = batch.lists[:, 0]
@@ -139,7 +145,9 @@ class EmbedderTask:
         for name, chosen in held_out.items():
             if not chosen:
                 continue
-            scores = self._vectors(model, "question", chosen, device) @ passages.T  # (questions, passages)
+            questions = self._vectors(model, "question", chosen, device)
+            with _exactly(questions):
+                scores = questions @ passages.T  # (questions, passages)
             right = torch.tensor([place[int(self._pairs["gold"][number])] for number in chosen], device=device)
             ranks = (scores > scores.gather(1, right[:, None])).sum(dim=1)
             for depth in _DEPTHS:
@@ -194,6 +202,11 @@ class EmbedderTask:
             heard=torch.from_numpy(heard),
             given=given,
         )
+
+
+def _exactly(vectors: Tensor) -> torch.autocast:
+    """In bf16 the scores of near passages would be the same."""
+    return torch.autocast(vectors.device.type, enabled=False)
 
 
 def padded(rows: Sequence[NDArray[numpy.int16]], settings: EmbedderTaskSettings) -> tuple[Tensor, Tensor]:
