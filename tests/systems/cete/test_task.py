@@ -17,11 +17,13 @@ from train.contract import TaskContract
 from train.tiny_inputs import write_pretrained
 from wherefrom.errors import SettingsError
 from wherefrom.networks.encoder import Encoder, EncoderSettings
+from wherefrom.networks.spans import ReaderNetwork
 from wherefrom.systems.cete.figures import compared, means, rankings
 from wherefrom.systems.cete.pairs import PairMaterial
 from wherefrom.systems.cete.settings import CeteSettings, NetworkSettings, TaskSettings
 from wherefrom.systems.cete.states import EncoderStates, StaticVectors, write_states
 from wherefrom.systems.cete.task import FeatureTask, PairTask
+from wherefrom.train.checkpoint import save_weights
 from wherefrom.train.errors import TrainingError
 from wherefrom.train.loop import LoopSettings, fitted, trained
 from wherefrom.train.seeds import seed_everything
@@ -45,6 +47,21 @@ def pair_task(material: Path, tmp_path: Path) -> PairTask:
 def feature_task(material: Path) -> FeatureTask:
     network = NetworkSettings("features", "static", heads=2, dropout=0.0)
     return FeatureTask(material, StaticVectors(PairMaterial(material), SMALL), network, SMALL)
+
+
+def test_a_reader_is_gone_on_from_without_its_heads(pair_task: PairTask, tmp_path: Path) -> None:
+    reader = ReaderNetwork(pair_task.shape)
+    save_weights(tmp_path / "reader.safetensors", reader, {})
+    folder = tmp_path / "pretrained" / "minilm"
+    started = PairTask(
+        tmp_path / "pairs.safetensors",
+        folder / "model.safetensors",
+        pair_task.shape,
+        SMALL,
+        start=tmp_path / "reader.safetensors",
+    ).model()
+    assert torch.equal(started.encoder.word.weight, reader.encoder.word.weight)
+    assert started.head.weight.abs().sum() > 0
 
 
 class TestPairs(TaskContract):

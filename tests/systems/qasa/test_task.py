@@ -125,7 +125,9 @@ def test_it_learns_to_rank_above_the_index_and_rows_find_it(tmp_path: Path) -> N
     assert measure(settings, inputs, replace(row, may_train=False), tmp_path / "work", lambda _: None) == first
     (folder,) = (tmp_path / "work").glob("qasa-*")
     task = QasaTask(path, NETWORK, SMALL)
-    assert scores_of(task, folder / "training", "cpu")["index"]["top_3"] == 0.0
+    scores = scores_of(task, folder / "training", "cpu")
+    assert scores["index"]["top_3"] == 0.0
+    assert set(scores["questions"].values()) == {1}
 
 
 def test_killed_while_it_learns_from_hard_negatives_it_ends_alike(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ class Inputs:
     pairs: Path | None = given("The material, where another OUT has it: pairs.safetensors.", inside="pairs.safetensors")
     states: Path | None = given("The folder of frozen states, where another OUT has it.", inside="states")
     start: Path | None = given(
-        "A fine-tuned network to go on from: training/model.safetensors of another OUT.", default=None
+        "A network to go on from: training/model.safetensors of another OUT, or a reader's student/model.safetensors.",
+        default=None,
     )
     against: Path | None = given("Another OUT, whose scores these are compared with.", default=None)
     device: str = given("Where the networks run and are trained, such as cuda.", default="cpu")

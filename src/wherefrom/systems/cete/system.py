@@ -213,8 +213,7 @@ class _Making:
         task = self.task()
         questions = task.dev(SOURCES)
         device = torch.device(self._inputs.device)
-        half = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
-        with torch.inference_mode(), half:
+        with torch.inference_mode():
             if not self._settings.learns:
                 scores = task.scores(task.model().eval(), questions, device)
             elif isinstance(task, FeatureTask):

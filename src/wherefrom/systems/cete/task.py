@@ -23,10 +23,11 @@ from wherefrom.train.checkpoint import load_weights
 from wherefrom.train.task import TaskFacts
 
 _EVALUATED = 64  # pairs at a time
+_READER_HEADS = ("relevance", "no_answer", "truth", "span")  # what a reader has in place of a head
 
 
 class PairTask:
-    """Fine-tunes a published encoder, or goes on from an earlier training of the same kind."""
+    """Fine-tunes a published encoder, or goes on from an earlier training of the same kind or from a reader."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class PairTask:
     def model(self) -> PairNetwork:
         network = PairNetwork(self.shape)
         if self._start is not None:
-            load_weights(network, self._start)
+            load_weights(network, self._start, without=_READER_HEADS, lacking=("head",))
         else:
             load_pretrained(network.encoder, self._encoder)
         return network
@@ -82,7 +83,8 @@ class PairTask:
         by_pair: dict[int, float] = {}
         for part in _by_length(pairs, self._lengths(pairs)):
             batch = moved(sequences(self._material, part, self.settings), device)
-            logits = self._logits(model, batch).float()
+            with torch.autocast(device.type, enabled=False):  # 16 bits would make ties of candidates that are near
+                logits = self._logits(model, batch).float()
             by_pair |= zip(part, (logits[:, 1] - logits[:, 0]).tolist(), strict=True)
         return by_pair
 
@@ -164,7 +166,8 @@ class FeatureTask:
         by_pair: dict[int, float] = {}
         for part in _by_length(pairs, self._lengths(pairs)):
             batch = moved(self.batch(part), torch.device(device))
-            by_pair |= zip(part, _nearness(model, batch).tolist(), strict=True)
+            with torch.autocast(torch.device(device).type, enabled=False):
+                by_pair |= zip(part, _nearness(model, batch).tolist(), strict=True)
         return by_pair
 
     def nearness_of_words(self, model: FeatureNetwork, pair: int) -> Numbers:

@@ -36,7 +36,7 @@ class ListSettings:
     """The candidate lists."""
 
     length: int = 100  # passages of a question; the thesis has 100 short texts
-    train_questions: int = 4000  # of squad/train, evenly spread
+    train_questions: int = 12_000  # of squad/train, evenly spread
     valid_questions: int = 1000  # of squad/valid
     prefilter: Literal["overlap", "none"] = "overlap"  # passages that share no word with the question are dropped
     context: int = 5  # words on each side of the gold answer by which its own place is known again

@@ -153,7 +153,10 @@ def _readings(path: Path, settings: QasaSettings, inputs: Inputs, task: QasaTask
 
 
 def scores_of(task: QasaTask, folder: Path, device: str) -> dict[str, dict[str, float]]:
-    """What the network's order is worth beside the index's, with a paired t-test of each share."""
+    """What the network's order is worth beside the index's, with a paired t-test of each share.
+
+    `questions`: at which place of the network's order the first passage with an answer stands, from 1; 0 if at none.
+    """
     questions = task.questions(True)
     network = trained(task, folder, torch.device(device))
     with torch.inference_mode():
@@ -164,7 +167,10 @@ def scores_of(task: QasaTask, folder: Path, device: str) -> dict[str, dict[str, 
         test = paired_t_test([float(any(each[:k])) for each in ours], [float(any(each[:k])) for each in theirs])
         tests[f"top_{k}"] = 100 * test.difference
         tests[f"top_{k} p"] = test.p
-    return {"qasa": shares(ours), "index": shares(theirs), "against the index": tests}
+    places: dict[str, float] = {
+        task.id(each): order.index(True) + 1 if any(order) else 0 for each, order in zip(questions, ours, strict=True)
+    }
+    return {"qasa": shares(ours), "index": shares(theirs), "against the index": tests, "questions": places}
 
 
 def _lists(settings: ListSettings, inputs: Inputs, path: Path, say: Say) -> Stage:

@@ -19,7 +19,7 @@ from wherefrom.train.errors import TrainingError
 from wherefrom.train.seeds import seed_of
 from wherefrom.train.task import TaskFacts
 
-_AT_A_TIME = 4  # questions, each with its whole list
+_AT_A_TIME = 16  # questions, each with its whole list
 _TOP = (1, 3, 5)
 
 
@@ -113,6 +113,9 @@ class QasaTask:
     def questions(self, valid: bool) -> list[int]:
         """The numbers of all questions of a part, in the order of the lists."""
         return self._lists.questions(valid)
+
+    def id(self, question: int) -> str:
+        return self._lists.ids[question]
 
     def scores(self, model: QasaNetwork, questions: Sequence[int]) -> list[Numbers]:
         """Of each question the scores of its list."""
