@@ -201,6 +201,13 @@ def test_the_network_decides_and_the_deciding_sentence_is_quoted(truthful: Weigh
     assert answer.chance == 0.7
 
 
+def test_a_passage_that_was_only_skimmed_is_silent_and_the_others_decide(truthful: Weights) -> None:
+    skimmed = SAYS | {ELSEWHERE.text: (-4.0, None)}
+    answer = ruled(truthful, skimmed)
+    assert answer.text == "No"
+    assert joined(answer.rests_on) == "Multer will not process any form which is not multipart."
+
+
 def test_a_sentence_is_the_word_and_the_deciding_sentence(truthful: Weights) -> None:
     answer = ruled(truthful, style="sentence")
     assert answer.text == "No: Multer will not process any form which is not multipart."

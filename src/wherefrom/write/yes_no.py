@@ -111,13 +111,17 @@ def _leading(passages: Sequence[Passage], readings: Sequence[PassageReading]) ->
 
     It is the most relevant of those that say what all together say: the others would be quoted for the opposite.
     """
-    truths = [reading.truth for reading in readings if reading.truth is not None]
-    if not truths or len(truths) < len(readings):
+    heard = [
+        (passage, reading.relevance, reading.truth)
+        for passage, reading in zip(passages, readings, strict=True)
+        if reading.truth is not None  # else it was only skimmed, and stands behind the others
+    ]
+    if not heard:
         return None
-    relevances = [reading.relevance for reading in readings]
-    truth = pooled_truth(relevances, truths)
-    agreeing = [place for place, own in enumerate(truths) if (own >= 0) == (truth >= 0)]
-    return passages[max(agreeing, key=lambda place: relevances[place])], truth, max(relevances)
+    truth = pooled_truth([relevance for _, relevance, _ in heard], [own for _, _, own in heard])
+    agreeing = [each for each in heard if (each[2] >= 0) == (truth >= 0)]
+    passage, *_ = max(agreeing, key=lambda each: each[1])
+    return passage, truth, max(relevance for _, relevance, _ in heard)
 
 
 def _hearing(
