@@ -43,9 +43,11 @@ DEPTHS = (1, 5, 20, 100)
 WORK = ROOT / "bench" / "work" / "embedders"
 _POOL = 100  # hits of each way to find them
 _BATCH = 2048
+_BLOCK = 50_000  # vectors that are unpacked at a time, for
+_TOGETHER = 32  # questions
 _NQ_FILE = "nq.jsonl"
 
-_Vectors = NDArray[numpy.int8]
+Vectors = NDArray[numpy.int8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def _systems(library: Library, asked: Asked, weights: Mapping[str, Path], work: 
     yield Found("BM25 and the matcher, as shipped", *_retrieved(library, asked, match="words", k=_POOL), baseline=True)
     for name, folder in weights.items():
         embedder = TextEmbedder(Weights(folder), threads)
-        keys, vectors, rate = _embedded(library, embedder, work / f"{name}.npz")
+        keys, vectors, rate = embedded(library, embedder, work / f"{name}.npz")
         begun = time.perf_counter()
         questions = numpy.concatenate([embedder.vectors([text]) for text in asked.texts])
         each = 1000 * (time.perf_counter() - begun) / len(asked.texts)
@@ -209,14 +211,14 @@ def _together(
     return found
 
 
-def _embedded(library: Library, embedder: TextEmbedder, kept: Path) -> tuple[NDArray[numpy.int64], _Vectors, float]:
+def embedded(library: Library, embedder: TextEmbedder, kept: Path) -> tuple[NDArray[numpy.int64], Vectors, float]:
     """The vectors of all passages, and how many were made a second."""
     if kept.exists():
         with numpy.load(kept) as arrays:
             if str(arrays["identity"]) == embedder.identity and len(arrays["keys"]) == library.counts()[1]:
                 return arrays["keys"], arrays["vectors"], float(arrays["rate"])
     keys: list[int] = []
-    parts: list[_Vectors] = []
+    parts: list[Vectors] = []
     seconds = 0.0
     live = library._folder().store.live_passages()
     while batch := list(islice(live, _BATCH)):
@@ -230,19 +232,24 @@ def _embedded(library: Library, embedder: TextEmbedder, kept: Path) -> tuple[NDA
     return numpy.array(keys), vectors, rate
 
 
-def _nearest(questions: _Vectors, vectors: _Vectors) -> list[list[tuple[int, float]]]:
+def _nearest(questions: Vectors, vectors: Vectors) -> list[list[tuple[int, float]]]:
     """An exact search: the places of the nearest, with their cosines."""
     best: list[list[tuple[int, float]]] = []
-    for row in questions:
-        scores = numpy.concatenate(
-            [
-                vectors[begin : begin + 50_000].astype(numpy.float32) @ row.astype(numpy.float32)
-                for begin in range(0, len(vectors), 50_000)
-            ]
-        ) / (STEPS * STEPS)
+    for row in products(questions, vectors):
+        scores = row / (STEPS * STEPS)
         at = numpy.argpartition(-scores, min(_POOL, len(scores) - 1))[:_POOL]
         best.append(sorted(((int(place), float(scores[place])) for place in at), key=lambda pair: (-pair[1], pair[0])))
     return best
+
+
+def products(questions: Vectors, vectors: Vectors) -> Iterator[NDArray[numpy.float32]]:
+    """Of each question with every vector: whole numbers, exact in 32 bits."""
+    for first in range(0, len(questions), _TOGETHER):
+        columns = questions[first : first + _TOGETHER].astype(numpy.float32).T
+        blocks = [
+            vectors[begin : begin + _BLOCK].astype(numpy.float32) @ columns for begin in range(0, len(vectors), _BLOCK)
+        ]
+        yield from numpy.concatenate(blocks).T
 
 
 def _line(found: Found, asked: Asked, over: str, hashes: Mapping[str, str], command: str) -> RunLine:
