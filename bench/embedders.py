@@ -32,7 +32,7 @@ from wherefrom.data import nqopen
 from wherefrom.data.locating import occurrences
 from wherefrom.features.matching import Matcher
 from wherefrom.origin import commit_of
-from wherefrom.retrieve.fuse import VECTORS, Blend, ByRank, ByScore
+from wherefrom.retrieve.fuse import VECTORS, WORDS, Blend, ByRank, ByScore
 from wherefrom.runtime.embedder import STEPS, TextEmbedder
 from wherefrom.runtime.weights import PROVENANCE, Weights
 from wherefrom.stages import Retriever
@@ -45,6 +45,9 @@ _POOL = 100  # hits of each way to find them
 _BATCH = 2048
 _BLOCK = 50_000  # vectors that are unpacked at a time, for
 _TOGETHER = 32  # questions
+_TUNED = 20
+_COSINES = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0)
+_NEARNESS = (0.0, 2.0, 5.0, 10.0, 15.0)
 _NQ_FILE = "nq.jsonl"
 
 Vectors = NDArray[numpy.int8]
@@ -71,9 +74,30 @@ class Found:
     files: Mapping[str, str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Both:
+    """What is found for a question in two ways, and the key of each passage by its id."""
+
+    question: Question
+    lists: tuple[Sequence[Hit], Sequence[Hit]]
+    keys: Mapping[str, int]
+
+    def fused(self, fusion: Blend) -> list[int]:
+        """One list of keys."""
+        return [self.keys[hit.passage.id] for hit in fusion.fused(self.question, self.lists, _POOL)]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     library, asked, hashes = prepared(options.passages, options.questions, options.work)
+    if options.tune:
+        with library:
+            for questions in unmeasured(library, options.questions, options.work):
+                for name, folder in options.weights:
+                    show_weights(
+                        library, questions, TextEmbedder(Weights(folder), options.threads), options.work / name
+                    )
+        return 0
     command = " ".join(["python -m bench.embedders", *(arguments or sys.argv[1:])])
     lines: list[RunLine] = []
     with library:
@@ -115,6 +139,50 @@ def prepared(passages: int, questions: int, work: Path) -> tuple[Library, list[A
         ],
         hashes,
     )
+
+
+def unmeasured(library: Library, questions: int, work: Path) -> list[Asked]:
+    """Questions to choose weights by: none of those that are measured. The embedders have learnt from the first."""
+    source, keys = corpus.find_source(), _all_ids(library)
+    learnt = [
+        (example.question.text, frozenset(keys[id] for id in _answering(library, example.question.id, example.answers)))
+        for example in nqopen.load(source.folder / "nq_oracle", "train")
+        if not is_held_out(example.question.id)
+    ]
+    between = corpus.squad_asked(source, work / "squad-again.jsonl", 2 * questions)[1::2]
+    return [
+        Asked("nqopen", "train, learnt from", *_columns(learnt)),
+        Asked(
+            "squad", "valid, between those that are measured", *_columns([(q.text, _keys_of(q, keys)) for q in between])
+        ),
+    ]
+
+
+def show_weights(library: Library, asked: Asked, embedder: TextEmbedder, kept: Path) -> None:
+    """For how many the right passage is among the first twenty, by the weights of vectors and of the matcher."""
+    keys, vectors, _ = embedded(library, embedder, kept.with_suffix(".npz"))
+    questions = numpy.concatenate([embedder.vectors([text]) for text in asked.texts])
+    near = [[(int(keys[at]), score) for at, score in row] for row in _nearest(questions, vectors)]
+    alone = ByScore(Matcher(Weights.named("matcher")), 1.0, 1.0)
+    scored: list[tuple[NDArray[numpy.float64], NDArray[numpy.bool_]]] = []  # (hits, 3), and which of them are right
+    for each, gold in zip(_both(library, asked, near), asked.gold, strict=True):
+        hits = alone.fused(each.question, each.lists, 2 * _POOL)
+        most = max(hit.features.get(WORDS, 0.0) for hit in hits) or 1.0
+        least = min(hit.features.get(VECTORS, 1.0) for hit in hits)
+        rows = [
+            (hit.features.get(WORDS, 0.0) / most, hit.features["match"], hit.features.get(VECTORS, least))
+            for hit in hits
+        ]
+        scored.append((numpy.array(rows), numpy.array([each.keys[hit.passage.id] in gold for hit in hits])))
+    print(
+        f"{asked.dataset}, {asked.split}, {len(scored)} questions: right among the first {_TUNED}, by retrieve.cosine"
+    )
+    for nearness in _NEARNESS:
+        shares = []
+        for cosine in _COSINES:
+            first = [right[numpy.argsort(-(rows @ (1.0, nearness, cosine)))[:_TUNED]] for rows, right in scored]
+            shares.append(f"{cosine:g}: {100 * numpy.mean([right.any() for right in first]):.2f}")
+        print(f"  nearness {nearness:g}: " + ", ".join(shares), flush=True)
 
 
 def _columns(asked: Sequence[tuple[str, frozenset[int]]]) -> tuple[tuple[str, ...], tuple[frozenset[int], ...]]:
@@ -162,8 +230,9 @@ def _systems(library: Library, asked: Asked, weights: Mapping[str, Path], work: 
         files = {f"{folder.name}/{PROVENANCE}": sha256(folder / PROVENANCE)} if (folder / PROVENANCE).exists() else {}
         facts = {"passages_per_second": rate, "question_ms": each, "bytes_per_passage": float(embedder.width + 8)}
         yield Found(name, [[key for key, _ in row] for row in near], facts, files=files)
+        both = _both(library, asked, near)
         for label, fusion in _fusions().items():
-            yield Found(f"BM25 and {name}{label}", _together(library, asked, near, fusion), {}, files=files)
+            yield Found(f"BM25 and {name}{label}", [each.fused(fusion) for each in both], {}, files=files)
 
 
 def _retriever(library: Library, match: str, k: int) -> Retriever:
@@ -194,20 +263,18 @@ def _fusions() -> dict[str, Blend]:
     }
 
 
-def _together(
-    library: Library, asked: Asked, near: Sequence[Sequence[tuple[int, float]]], fusion: Blend
-) -> list[list[int]]:
+def _both(library: Library, asked: Asked, near: Sequence[Sequence[tuple[int, float]]]) -> list[Both]:
+    """What BM25 and the vectors find for each question."""
     words = _retriever(library, "none", _POOL)
     store = library._folder().store
     found = []
     for text, scored in zip(asked.texts, near, strict=True):
         question = Question("", text)
         passages = store.passages_at([key for key, _ in scored])
-        keys = {passage.id: key for key, passage in passages.items()}
         dense = [Hit(passages[key], score, {VECTORS: score}) for key, score in scored]
         (by_words,) = words.retrieve([question])
-        keys |= _ids(library, by_words)
-        found.append([keys[hit.passage.id] for hit in fusion.fused(question, [by_words, dense], _POOL)])
+        keys = {passage.id: key for key, passage in passages.items()} | _ids(library, by_words)
+        found.append(Both(question, (by_words, dense), keys))
     return found
 
 
@@ -292,6 +359,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--threads", type=int, default=1, help="of an embedder [1]")
     parser.add_argument("--work", type=Path, default=WORK, help="where all is kept [bench/work/embedders]")
+    parser.add_argument(
+        "--tune", action="store_true", help="show weights of the mix, by questions that are not measured"
+    )
     parser.add_argument("--record", action="store_true", help="write the lines to runs/dense.jsonl")
     return parser.parse_args(arguments)
 
