@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -46,8 +47,8 @@ _BATCH = 2048
 _BLOCK = 50_000  # vectors that are unpacked at a time, for
 _TOGETHER = 32  # questions
 _TUNED = 20
-_COSINES = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0)
-_NEARNESS = (0.0, 2.0, 5.0, 10.0, 15.0)
+_COSINES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0)
+_NEARNESS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 _NQ_FILE = "nq.jsonl"
 
 Vectors = NDArray[numpy.int8]
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     library, asked, hashes = prepared(options.passages, options.questions, options.work)
     if options.tune:
         with library:
-            for questions in unmeasured(library, options.questions, options.work):
+            for questions in choosing(library, asked[0], options.questions, options.work):
                 for name, folder in options.weights:
                     show_weights(
                         library, questions, TextEmbedder(Weights(folder), options.threads), options.work / name
@@ -141,20 +142,17 @@ def prepared(passages: int, questions: int, work: Path) -> tuple[Library, list[A
     )
 
 
-def unmeasured(library: Library, questions: int, work: Path) -> list[Asked]:
-    """Questions to choose weights by: none of those that are measured. The embedders have learnt from the first."""
-    source, keys = corpus.find_source(), _all_ids(library)
-    learnt = [
-        (example.question.text, frozenset(keys[id] for id in _answering(library, example.question.id, example.answers)))
-        for example in nqopen.load(source.folder / "nq_oracle", "train")
-        if not is_held_out(example.question.id)
-    ]
-    between = corpus.squad_asked(source, work / "squad-again.jsonl", 2 * questions)[1::2]
+def choosing(library: Library, natural: Asked, questions: int, work: Path) -> list[Asked]:
+    """Questions to choose weights by: each half of the natural searches, for the other; others of SQuAD."""
+    keys = _all_ids(library)
+    halves: list[list[tuple[str, frozenset[int]]]] = [[], []]
+    for text, gold in zip(natural.texts, natural.gold, strict=True):
+        halves[zlib.crc32(text.encode()) % 2].append((text, gold))
+    between = corpus.squad_asked(corpus.find_source(), work / "squad-again.jsonl", 2 * questions)[1::2]
+    rows = [(question.text, _keys_of(question, keys)) for question in between]
     return [
-        Asked("nqopen", "train, learnt from", *_columns(learnt)),
-        Asked(
-            "squad", "valid, between those that are measured", *_columns([(q.text, _keys_of(q, keys)) for q in between])
-        ),
+        *(Asked("nqopen", f"half {place} of the held-out half", *_columns(half)) for place, half in enumerate(halves)),
+        Asked("squad", "valid, between those that are measured", *_columns(rows)),
     ]
 
 
@@ -163,14 +161,15 @@ def show_weights(library: Library, asked: Asked, embedder: TextEmbedder, kept: P
     keys, vectors, _ = embedded(library, embedder, kept.with_suffix(".npz"))
     questions = numpy.concatenate([embedder.vectors([text]) for text in asked.texts])
     near = [[(int(keys[at]), score) for at, score in row] for row in _nearest(questions, vectors)]
-    alone = ByScore(Matcher(Weights.named("matcher")), 1.0, 1.0)
+    alone = ByScore(Matcher(Weights.named("matcher")), 1.0, 1.0, _POOL)
     scored: list[tuple[NDArray[numpy.float64], NDArray[numpy.bool_]]] = []  # (hits, 3), and which of them are right
     for each, gold in zip(_both(library, asked, near), asked.gold, strict=True):
         hits = alone.fused(each.question, each.lists, 2 * _POOL)
-        most = max(hit.features.get(WORDS, 0.0) for hit in hits) or 1.0
+        words = [hit.features[WORDS] for hit in hits if WORDS in hit.features]
+        most, last = max(words, default=0.0) or 1.0, min(words) if len(words) >= _POOL else 0.0
         least = min(hit.features.get(VECTORS, 1.0) for hit in hits)
         rows = [
-            (hit.features.get(WORDS, 0.0) / most, hit.features["match"], hit.features.get(VECTORS, least))
+            (hit.features.get(WORDS, last) / most, hit.features["match"], hit.features.get(VECTORS, least))
             for hit in hits
         ]
         scored.append((numpy.array(rows), numpy.array([each.keys[hit.passage.id] in gold for hit in hits])))
@@ -258,8 +257,8 @@ def _fusions() -> dict[str, Blend]:
     matcher = Matcher(Weights.named("matcher"))
     return {
         ", by rank": ByRank(),
-        ", by score": ByScore(None, 0.0, wanted.cosine),
-        " and the matcher, by score": ByScore(matcher, wanted.nearness, wanted.cosine),
+        ", by score": ByScore(None, 0.0, wanted.cosine, _POOL),
+        " and the matcher, by score": ByScore(matcher, wanted.hybrid_nearness, wanted.cosine, _POOL),
     }
 
 
@@ -360,7 +359,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="of an embedder [1]")
     parser.add_argument("--work", type=Path, default=WORK, help="where all is kept [bench/work/embedders]")
     parser.add_argument(
-        "--tune", action="store_true", help="show weights of the mix, by questions that are not measured"
+        "--tune", action="store_true", help="show weights of the mix, by half of the questions for the other"
     )
     parser.add_argument("--record", action="store_true", help="write the lines to runs/dense.jsonl")
     return parser.parse_args(arguments)

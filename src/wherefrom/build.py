@@ -294,7 +294,7 @@ def _hybrid_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
     words = IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, pool)
     vectors = IndexRetriever("dense", lambda: folder.index("dense"), folder.store, pool)
     matcher = _matcher(settings.runtime.matcher) if _matches(settings) else None
-    fusion = ByRank() if wanted.fusion == "rank" else ByScore(matcher, wanted.nearness, wanted.cosine)
+    fusion = ByRank() if wanted.fusion == "rank" else ByScore(matcher, wanted.hybrid_nearness, wanted.cosine, pool)
     return FusedRetriever([words, vectors], fusion, wanted.k)
 
 

@@ -131,11 +131,12 @@ class RetrieveSettings:
     respell: bool = True  # misspelt words become the library's own: 85.6 in 100 reach their passage so, 61.8 as typed
     nearness: float = 10.0  # match: weight of nearness in meaning beside the index's score, a share of the best one's
     fusion: Literal["score", "rank"] = "score"  # hybrid: what both indexes say, weighed; rank: by the places alone
-    cosine: float = 3.0  # hybrid: weight of the vectors' cosine beside the same
+    cosine: float = 6.0  # hybrid: weight of the vectors' cosine beside the same
+    hybrid_nearness: float = 3.0  # hybrid: what `nearness` is there; vectors say better what is near in meaning
 
     def __post_init__(self) -> None:
         _positive("retrieve", self, "k", "pool")
-        for name in ("nearness", "cosine"):
+        for name in ("nearness", "cosine", "hybrid_nearness"):
             if getattr(self, name) < 0:
                 raise SettingsError(f"retrieve.{name} must be at least 0, not {getattr(self, name)}")
 
