@@ -146,7 +146,7 @@ class RankSettings:
     """Putting the found passages into a better order."""
 
     kind: Literal["none", "overlap", "reader", "masque", "cete", "qasa"] = (
-        "reader"  # reads them anyway; masque: the writer network; cete, qasa: ones of your own, named in runtime
+        "reader"  # reads them anyway; masque: the writer network; cete: a network for sentences; qasa: one of your own
     )
     keep: int = 20  # passages that go on to the reader
 
@@ -264,8 +264,8 @@ class RuntimeSettings:
     followup: str = "followup"  # weights that tell what a follow-up means, likewise
     fluency: str = "fluency"  # weights that tell well-formed sentences from garbled ones, likewise
     writer: str = "writer"  # weights of the writer network: a shipped name, or a folder
-    cete: str = ""  # weights of `wherefrom train cete`, a folder: none are shipped, as the reader ranks as well
-    qasa: str = ""  # weights of `wherefrom train qasa`, likewise
+    cete: str = "cete"  # weights that rank sentences, likewise; they come with wherefrom-lab
+    qasa: str = ""  # weights of `wherefrom train qasa`, a folder: none are shipped
     yes_no: str = "yes-no"  # weights that decide between Yes and No, likewise
     selector: str = "selector"  # weights that tell what is worth telling in summaries and explanations, likewise
     threads: int = 2  # of one pass; more gain little on small networks, and stall others under load
