@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from bench.peers.scoring import Scored, at, best_threshold, figures, intervals, 
 from bench.running import row
 from bench.runs import RunLine
 
+SETS = ("real", "open")
 _COLUMNS = {
     "right_share": "right of answerable",
     "precision": "precision",
@@ -66,10 +67,12 @@ class Result:
     costs: Mapping[str, float]
 
 
-def results(plan: Answered, configurations: Iterable[Configuration], installed: Sizes) -> Iterator[Result]:
-    """Everything that was answered, in the order of the table."""
+def results(
+    plan: Answered, configurations: Sequence[Configuration], installed: Sizes, names: Sequence[str] = SETS
+) -> Iterator[Result]:
+    """Everything that was answered of these sets, in the order of the table."""
     texts: dict[Path, dict[str, dict[str, str]]] = {}
-    for name in ("real", "open"):
+    for name in names:
         for configuration in configurations:
             file, folder = plan.answers(name, configuration), plan.set_folder(name, configuration)
             if not file.exists():
@@ -109,9 +112,11 @@ def _costs(lines: Sequence[Line]) -> dict[str, float]:
 # ---------------------------------------------------------------------------------------------- table
 
 
-def table(plan: Answered, configurations: Iterable[Configuration], installed: Sizes) -> str:
+def table(
+    plan: Answered, configurations: Sequence[Configuration], installed: Sizes, names: Sequence[str] = SETS
+) -> str:
     """Markdown: what is right for every part of every set, what it costs, and what thresholds could do."""
-    made = list(results(plan, list(configurations), installed))
+    made = list(results(plan, configurations, installed, names))
     lines: list[str] = []
     for folder in dict.fromkeys(result.folder for result in made):
         of_set = [result for result in made if result.folder == folder]
@@ -187,10 +192,12 @@ def _thresholds(made: Sequence[Result]) -> list[str]:
 # ---------------------------------------------------------------------------------------------- lines
 
 
-def lines(plan: Answered, configurations: Iterable[Configuration], installed: Sizes, facts: Facts) -> list[RunLine]:
+def lines(
+    plan: Answered, configurations: Sequence[Configuration], installed: Sizes, facts: Facts, names: Sequence[str] = SETS
+) -> list[RunLine]:
     """A line a system and part."""
     made = []
-    for result in results(plan, list(configurations), installed):
+    for result in results(plan, configurations, installed, names):
         libraries = len({each.asked.library for rows in result.parts.values() for each in rows})
         passages = f"{result.costs['passages']:,.0f} passages"
         over = passages if libraries == 1 else f"{libraries} libraries, {passages}"

@@ -30,13 +30,12 @@ from bench.peers.child import Line
 from bench.peers.configurations import CONFIGURATIONS, Configuration
 from bench.peers.install import InstallFailed, install, own_size, python_of
 from bench.peers.process import Process, SystemFailed
-from bench.peers.report import lines, table
+from bench.peers.report import SETS, lines, table
 from bench.running import count
 from bench.runs import RUNS, record
 from wherefrom.durable import write_text
 from wherefrom.errors import WherefromError
 
-SETS = ("real", "open")
 WEIGHTS = ROOT / "src" / "wherefrom" / "weights" / "reader"
 
 
@@ -179,13 +178,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (DataMissing, WherefromError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
-    told = table(plan, CONFIGURATIONS.values(), sizes(plan))
+    shown, rows, installed = options.set or SETS, list(CONFIGURATIONS.values()), sizes(plan)
+    told = table(plan, rows, installed, shown)
     plan.work.mkdir(parents=True, exist_ok=True)
     write_text(plan.work / "table.md", told)
     print(told)
     if options.record:
-        facts = collect(("wherefrom",))
-        record(lines(plan, CONFIGURATIONS.values(), sizes(plan), facts), RUNS)
+        record(lines(plan, rows, installed, collect(("wherefrom",)), shown), RUNS)
     return int(failed)
 
 
