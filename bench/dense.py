@@ -197,7 +197,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--library-passages", type=int, default=1_000_000, help="as `bench.embedders --passages`")
     parser.add_argument("--questions", type=int, default=1000, help="of SQuAD, evenly spread [1000]")
     parser.add_argument("--weights", type=Path, required=True, metavar="FOLDER", help="an embedder")
-    parser.add_argument("--name", default="three", help="of its vectors in the work folder: NAME.npz [three]")
+    parser.add_argument("--name", default="vectors", help="of its vectors in the work folder: NAME.npz [vectors]")
     parser.add_argument("--probed", type=int, action="append", help="lists that are looked into; again for more")
     parser.add_argument("--work", type=Path, default=embedders.WORK, help="that of bench.embedders")
     parser.add_argument("--record", action="store_true", help="write the lines to runs/dense-speed.jsonl")

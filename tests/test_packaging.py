@@ -28,7 +28,7 @@ pytest.importorskip("hatchling", reason="packages are built with hatchling: pip 
 ROOT = Path(__file__).parents[1]
 MOST_BYTES = 76_000_000  # of the wheel; an index takes no file above 100 MB
 MOST_SDIST_BYTES = 100_000_000
-LABORATORY = {"drqa", "rankqa", "rankqa-drqa"}
+LABORATORY = {"drqa", "embedder", "rankqa", "rankqa-drqa"}
 SHIPPED_ONES = {"reader", "writer", "yes-no", "fluency", "tagger", "matcher", "selector"}  # that the defaults use
 BESIDE = {"followup", "LICENSE.md"}  # what conversations use, and the terms of all
 
@@ -117,7 +117,7 @@ LABELS = "from wherefrom.lab import lab_file; print(lab_file('systems/yes_no/yes
 
 def test_installed_together_everything_is_found(packages: Built, tmp_path: Path) -> None:
     environment = installed(tmp_path, packages.wheel, packages.lab)
-    for name in ("drqa", "rankqa"):
+    for name in ("drqa", "embedder", "rankqa"):
         expected = tmp_path / "wherefrom_lab" / "weights" / name / "settings.toml"
         assert told(environment, "-c", FIND.format(name)).strip() == str(expected)
     assert told(environment, "-c", FIND.format("reader")).strip().startswith(str(tmp_path / "wherefrom" / "weights"))
