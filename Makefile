@@ -6,7 +6,7 @@ DEMO = demo-library
 # As many processes as cores, each of which takes over from another that has more left to do.
 PARALLEL = -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-all test-scale check dist attack bench bench-reader bench-writer docs clean
+.PHONY: help demo test test-all test-scale check dist attack bench bench-reader bench-writer bench-peers docs clean
 
 help:
 	@echo "make demo    set up, index the sample library and answer five questions"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench   speed and memory beside bm25s, SQLite FTS5 and raw tantivy (needs WHEREFROM_DATA)"
 	@echo "make bench-reader   the reader network beside torch, and a whole answer (needs WHEREFROM_DATA)"
 	@echo "make bench-writer   the writer network beside torch, and a whole written answer (needs WHEREFROM_DATA)"
+	@echo "make bench-peers    the same work by Haystack, txtai and LlamaIndex (8 GB, hours; ARGS='--real DIR --only haystack')"
 	@echo "make docs    write the generated pages of docs/reference anew"
 	@echo "make clean   remove the virtual environment and the demo library"
 
@@ -77,6 +78,9 @@ bench-reader: $(VENV)/.dev
 
 bench-writer: $(VENV)/.dev
 	$(BIN)/python -m bench.writer $(ARGS)
+
+bench-peers: $(VENV)/.dev
+	$(BIN)/python -m bench.peers.run bench/work/peers $(ARGS)
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py

@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,7 +33,7 @@ from wherefrom.data import nqopen
 from wherefrom.data.locating import occurrences
 from wherefrom.features.matching import Matcher
 from wherefrom.origin import commit_of
-from wherefrom.retrieve.fuse import VECTORS, Blend, ByRank, ByScore
+from wherefrom.retrieve.fuse import VECTORS, WORDS, Blend, ByRank, ByScore
 from wherefrom.runtime.embedder import STEPS, TextEmbedder
 from wherefrom.runtime.weights import PROVENANCE, Weights
 from wherefrom.stages import Retriever
@@ -43,9 +44,14 @@ DEPTHS = (1, 5, 20, 100)
 WORK = ROOT / "bench" / "work" / "embedders"
 _POOL = 100  # hits of each way to find them
 _BATCH = 2048
+_BLOCK = 50_000  # vectors that are unpacked at a time, for
+_TOGETHER = 32  # questions
+_TUNED = 20
+_COSINES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0)
+_NEARNESS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
 _NQ_FILE = "nq.jsonl"
 
-_Vectors = NDArray[numpy.int8]
+Vectors = NDArray[numpy.int8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +75,30 @@ class Found:
     files: Mapping[str, str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Both:
+    """What is found for a question in two ways, and the key of each passage by its id."""
+
+    question: Question
+    lists: tuple[Sequence[Hit], Sequence[Hit]]
+    keys: Mapping[str, int]
+
+    def fused(self, fusion: Blend) -> list[int]:
+        """One list of keys."""
+        return [self.keys[hit.passage.id] for hit in fusion.fused(self.question, self.lists, _POOL)]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     library, asked, hashes = prepared(options.passages, options.questions, options.work)
+    if options.tune:
+        with library:
+            for questions in choosing(library, asked[0], options.questions, options.work):
+                for name, folder in options.weights:
+                    show_weights(
+                        library, questions, TextEmbedder(Weights(folder), options.threads), options.work / name
+                    )
+        return 0
     command = " ".join(["python -m bench.embedders", *(arguments or sys.argv[1:])])
     lines: list[RunLine] = []
     with library:
@@ -115,6 +142,48 @@ def prepared(passages: int, questions: int, work: Path) -> tuple[Library, list[A
     )
 
 
+def choosing(library: Library, natural: Asked, questions: int, work: Path) -> list[Asked]:
+    """Questions to choose weights by: each half of the natural searches, for the other; others of SQuAD."""
+    keys = _all_ids(library)
+    halves: list[list[tuple[str, frozenset[int]]]] = [[], []]
+    for text, gold in zip(natural.texts, natural.gold, strict=True):
+        halves[zlib.crc32(text.encode()) % 2].append((text, gold))
+    between = corpus.squad_asked(corpus.find_source(), work / "squad-again.jsonl", 2 * questions)[1::2]
+    rows = [(question.text, _keys_of(question, keys)) for question in between]
+    return [
+        *(Asked("nqopen", f"half {place} of the held-out half", *_columns(half)) for place, half in enumerate(halves)),
+        Asked("squad", "valid, between those that are measured", *_columns(rows)),
+    ]
+
+
+def show_weights(library: Library, asked: Asked, embedder: TextEmbedder, kept: Path) -> None:
+    """For how many the right passage is among the first twenty, by the weights of vectors and of the matcher."""
+    keys, vectors, _ = embedded(library, embedder, kept.with_suffix(".npz"))
+    questions = numpy.concatenate([embedder.vectors([text]) for text in asked.texts])
+    near = [[(int(keys[at]), score) for at, score in row] for row in _nearest(questions, vectors)]
+    alone = ByScore(Matcher(Weights.named("matcher")), 1.0, 1.0, _POOL)
+    scored: list[tuple[NDArray[numpy.float64], NDArray[numpy.bool_]]] = []  # (hits, 3), and which of them are right
+    for each, gold in zip(_both(library, asked, near), asked.gold, strict=True):
+        hits = alone.fused(each.question, each.lists, 2 * _POOL)
+        words = [hit.features[WORDS] for hit in hits if WORDS in hit.features]
+        most, last = max(words, default=0.0) or 1.0, min(words) if len(words) >= _POOL else 0.0
+        least = min(hit.features.get(VECTORS, 1.0) for hit in hits)
+        rows = [
+            (hit.features.get(WORDS, last) / most, hit.features["match"], hit.features.get(VECTORS, least))
+            for hit in hits
+        ]
+        scored.append((numpy.array(rows), numpy.array([each.keys[hit.passage.id] in gold for hit in hits])))
+    print(
+        f"{asked.dataset}, {asked.split}, {len(scored)} questions: right among the first {_TUNED}, by retrieve.cosine"
+    )
+    for nearness in _NEARNESS:
+        shares = []
+        for cosine in _COSINES:
+            first = [right[numpy.argsort(-(rows @ (1.0, nearness, cosine)))[:_TUNED]] for rows, right in scored]
+            shares.append(f"{cosine:g}: {100 * numpy.mean([right.any() for right in first]):.2f}")
+        print(f"  nearness {nearness:g}: " + ", ".join(shares), flush=True)
+
+
 def _columns(asked: Sequence[tuple[str, frozenset[int]]]) -> tuple[tuple[str, ...], tuple[frozenset[int], ...]]:
     return tuple(text for text, _ in asked), tuple(gold for _, gold in asked)
 
@@ -152,7 +221,7 @@ def _systems(library: Library, asked: Asked, weights: Mapping[str, Path], work: 
     yield Found("BM25 and the matcher, as shipped", *_retrieved(library, asked, match="words", k=_POOL), baseline=True)
     for name, folder in weights.items():
         embedder = TextEmbedder(Weights(folder), threads)
-        keys, vectors, rate = _embedded(library, embedder, work / f"{name}.npz")
+        keys, vectors, rate = embedded(library, embedder, work / f"{name}.npz")
         begun = time.perf_counter()
         questions = numpy.concatenate([embedder.vectors([text]) for text in asked.texts])
         each = 1000 * (time.perf_counter() - begun) / len(asked.texts)
@@ -160,8 +229,9 @@ def _systems(library: Library, asked: Asked, weights: Mapping[str, Path], work: 
         files = {f"{folder.name}/{PROVENANCE}": sha256(folder / PROVENANCE)} if (folder / PROVENANCE).exists() else {}
         facts = {"passages_per_second": rate, "question_ms": each, "bytes_per_passage": float(embedder.width + 8)}
         yield Found(name, [[key for key, _ in row] for row in near], facts, files=files)
+        both = _both(library, asked, near)
         for label, fusion in _fusions().items():
-            yield Found(f"BM25 and {name}{label}", _together(library, asked, near, fusion), {}, files=files)
+            yield Found(f"BM25 and {name}{label}", [each.fused(fusion) for each in both], {}, files=files)
 
 
 def _retriever(library: Library, match: str, k: int) -> Retriever:
@@ -187,36 +257,34 @@ def _fusions() -> dict[str, Blend]:
     matcher = Matcher(Weights.named("matcher"))
     return {
         ", by rank": ByRank(),
-        ", by score": ByScore(None, 0.0, wanted.cosine),
-        " and the matcher, by score": ByScore(matcher, wanted.nearness, wanted.cosine),
+        ", by score": ByScore(None, 0.0, wanted.cosine, _POOL),
+        " and the matcher, by score": ByScore(matcher, wanted.hybrid_nearness, wanted.cosine, _POOL),
     }
 
 
-def _together(
-    library: Library, asked: Asked, near: Sequence[Sequence[tuple[int, float]]], fusion: Blend
-) -> list[list[int]]:
+def _both(library: Library, asked: Asked, near: Sequence[Sequence[tuple[int, float]]]) -> list[Both]:
+    """What BM25 and the vectors find for each question."""
     words = _retriever(library, "none", _POOL)
     store = library._folder().store
     found = []
     for text, scored in zip(asked.texts, near, strict=True):
         question = Question("", text)
         passages = store.passages_at([key for key, _ in scored])
-        keys = {passage.id: key for key, passage in passages.items()}
         dense = [Hit(passages[key], score, {VECTORS: score}) for key, score in scored]
         (by_words,) = words.retrieve([question])
-        keys |= _ids(library, by_words)
-        found.append([keys[hit.passage.id] for hit in fusion.fused(question, [by_words, dense], _POOL)])
+        keys = {passage.id: key for key, passage in passages.items()} | _ids(library, by_words)
+        found.append(Both(question, (by_words, dense), keys))
     return found
 
 
-def _embedded(library: Library, embedder: TextEmbedder, kept: Path) -> tuple[NDArray[numpy.int64], _Vectors, float]:
+def embedded(library: Library, embedder: TextEmbedder, kept: Path) -> tuple[NDArray[numpy.int64], Vectors, float]:
     """The vectors of all passages, and how many were made a second."""
     if kept.exists():
         with numpy.load(kept) as arrays:
             if str(arrays["identity"]) == embedder.identity and len(arrays["keys"]) == library.counts()[1]:
                 return arrays["keys"], arrays["vectors"], float(arrays["rate"])
     keys: list[int] = []
-    parts: list[_Vectors] = []
+    parts: list[Vectors] = []
     seconds = 0.0
     live = library._folder().store.live_passages()
     while batch := list(islice(live, _BATCH)):
@@ -230,19 +298,24 @@ def _embedded(library: Library, embedder: TextEmbedder, kept: Path) -> tuple[NDA
     return numpy.array(keys), vectors, rate
 
 
-def _nearest(questions: _Vectors, vectors: _Vectors) -> list[list[tuple[int, float]]]:
+def _nearest(questions: Vectors, vectors: Vectors) -> list[list[tuple[int, float]]]:
     """An exact search: the places of the nearest, with their cosines."""
     best: list[list[tuple[int, float]]] = []
-    for row in questions:
-        scores = numpy.concatenate(
-            [
-                vectors[begin : begin + 50_000].astype(numpy.float32) @ row.astype(numpy.float32)
-                for begin in range(0, len(vectors), 50_000)
-            ]
-        ) / (STEPS * STEPS)
+    for row in products(questions, vectors):
+        scores = row / (STEPS * STEPS)
         at = numpy.argpartition(-scores, min(_POOL, len(scores) - 1))[:_POOL]
         best.append(sorted(((int(place), float(scores[place])) for place in at), key=lambda pair: (-pair[1], pair[0])))
     return best
+
+
+def products(questions: Vectors, vectors: Vectors) -> Iterator[NDArray[numpy.float32]]:
+    """Of each question with every vector: whole numbers, exact in 32 bits."""
+    for first in range(0, len(questions), _TOGETHER):
+        columns = questions[first : first + _TOGETHER].astype(numpy.float32).T
+        blocks = [
+            vectors[begin : begin + _BLOCK].astype(numpy.float32) @ columns for begin in range(0, len(vectors), _BLOCK)
+        ]
+        yield from numpy.concatenate(blocks).T
 
 
 def _line(found: Found, asked: Asked, over: str, hashes: Mapping[str, str], command: str) -> RunLine:
@@ -285,6 +358,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--threads", type=int, default=1, help="of an embedder [1]")
     parser.add_argument("--work", type=Path, default=WORK, help="where all is kept [bench/work/embedders]")
+    parser.add_argument(
+        "--tune", action="store_true", help="show weights of the mix, by half of the questions for the other"
+    )
     parser.add_argument("--record", action="store_true", help="write the lines to runs/dense.jsonl")
     return parser.parse_args(arguments)
 

@@ -182,10 +182,18 @@ def test_by_rank_adds_up_the_places() -> None:
 def test_by_score_weighs_shares_and_cosines() -> None:
     words = [hit("a", retrieve=10.0), hit("b", retrieve=5.0)]
     vectors = [hit("b", dense=0.8), hit("c", dense=0.6)]
-    fused = ByScore(None, 10.0, 2.0).fused(Question("", ""), [words, vectors], 5)
+    fused = ByScore(None, 10.0, 2.0, 3).fused(Question("", ""), [words, vectors], 5)
     # b: 0.5 + 1.6; a: 1 + the least cosine of the list; c: 1.2
     assert [(each.passage.document_id, round(each.score, 6)) for each in fused] == [("a", 2.2), ("b", 2.1), ("c", 1.2)]
-    assert ByScore(None, 10.0, 2.0).fused(Question("", ""), [[], []], 5) == []
+    assert ByScore(None, 10.0, 2.0, 3).fused(Question("", ""), [[], []], 5) == []
+
+
+def test_what_a_full_list_of_words_lacks_may_be_as_good_as_its_last() -> None:
+    words = [hit("a", retrieve=10.0), hit("b", retrieve=5.0)]
+    vectors = [hit("c", dense=0.9), hit("b", dense=0.6)]
+    fused = ByScore(None, 10.0, 2.0, 2).fused(Question("", ""), [words, vectors], 5)
+    # c: 0.5 as b + 1.8; a: 1 + 1.2; b: 0.5 + 1.2
+    assert [(each.passage.document_id, round(each.score, 6)) for each in fused] == [("c", 2.3), ("a", 2.2), ("b", 1.7)]
 
 
 def test_joined_hits_keep_what_each_list_knows() -> None:

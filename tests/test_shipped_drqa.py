@@ -26,6 +26,7 @@ AWKWARD = {
 }
 HARBOUR = "The harbour opened in 1908. Its lighthouse was built by Ines Moreau."
 QUESTIONS = ["Where does the key of the tower hang?", "?", "key " * 300, "鍵はどこですか", "\u200b", ""]
+pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="these weights are in the source of wherefrom-lab")
 
 
 @pytest.fixture(scope="module")

@@ -192,14 +192,15 @@ class _Networks:
     @cached_property
     def cete(self) -> PairSession:
         from wherefrom.runtime.pairs import PairSession
+        from wherefrom.runtime.weights import Weights
 
-        return PairSession(_own_weights("cete", self._settings.cete), self._settings.threads)
+        return PairSession(Weights.named(self._settings.cete), self._settings.threads)
 
     @cached_property
     def qasa(self) -> QasaSession:
         from wherefrom.runtime.qasa import QasaSession
 
-        return QasaSession(_own_weights("qasa", self._settings.qasa))
+        return QasaSession(_own_weights(self._settings.qasa))
 
     @cached_property
     def tagger(self) -> Weights:
@@ -236,14 +237,14 @@ class _Networks:
         return (*folders, *(opened[name].folder for name in ("tagger", "fluency") if name in opened))
 
 
-def _own_weights(name: str, folder: str) -> Weights:
-    """Those of a network that is not shipped."""
+def _own_weights(folder: str) -> Weights:
+    """QASA's, which are not shipped."""
     from wherefrom.runtime.weights import Weights
 
     if not folder:
         raise SettingsError(
-            f"rank.kind={name} needs weights, and none are shipped: make some with `wherefrom train {name}`, and name "
-            f"their folder with --set runtime.{name}=OUT/weights"
+            "rank.kind=qasa needs weights, and none are shipped: make some with `wherefrom train qasa`, and name "
+            "their folder with --set runtime.qasa=OUT/weights"
         )
     return Weights(Path(folder))
 
@@ -294,7 +295,7 @@ def _hybrid_retriever(settings: Settings, folder: LibraryFolder) -> Retriever:
     words = IndexRetriever("retrieve", lambda: folder.index("bm25"), folder.store, pool)
     vectors = IndexRetriever("dense", lambda: folder.index("dense"), folder.store, pool)
     matcher = _matcher(settings.runtime.matcher) if _matches(settings) else None
-    fusion = ByRank() if wanted.fusion == "rank" else ByScore(matcher, wanted.nearness, wanted.cosine)
+    fusion = ByRank() if wanted.fusion == "rank" else ByScore(matcher, wanted.hybrid_nearness, wanted.cosine, pool)
     return FusedRetriever([words, vectors], fusion, wanted.k)
 
 

@@ -131,11 +131,12 @@ class RetrieveSettings:
     respell: bool = True  # misspelt words become the library's own: 85.6 in 100 reach their passage so, 61.8 as typed
     nearness: float = 10.0  # match: weight of nearness in meaning beside the index's score, a share of the best one's
     fusion: Literal["score", "rank"] = "score"  # hybrid: what both indexes say, weighed; rank: by the places alone
-    cosine: float = 3.0  # hybrid: weight of the vectors' cosine beside the same
+    cosine: float = 6.0  # hybrid: weight of the vectors' cosine beside the same
+    hybrid_nearness: float = 3.0  # hybrid: what `nearness` is there; vectors say better what is near in meaning
 
     def __post_init__(self) -> None:
         _positive("retrieve", self, "k", "pool")
-        for name in ("nearness", "cosine"):
+        for name in ("nearness", "cosine", "hybrid_nearness"):
             if getattr(self, name) < 0:
                 raise SettingsError(f"retrieve.{name} must be at least 0, not {getattr(self, name)}")
 
@@ -145,7 +146,7 @@ class RankSettings:
     """Putting the found passages into a better order."""
 
     kind: Literal["none", "overlap", "reader", "masque", "cete", "qasa"] = (
-        "reader"  # reads them anyway; masque: the writer network; cete, qasa: ones of your own, named in runtime
+        "reader"  # reads them anyway; masque: the writer network; cete: a network for sentences; qasa: one of your own
     )
     keep: int = 20  # passages that go on to the reader
 
@@ -263,8 +264,8 @@ class RuntimeSettings:
     followup: str = "followup"  # weights that tell what a follow-up means, likewise
     fluency: str = "fluency"  # weights that tell well-formed sentences from garbled ones, likewise
     writer: str = "writer"  # weights of the writer network: a shipped name, or a folder
-    cete: str = ""  # weights of `wherefrom train cete`, a folder: none are shipped, as the reader ranks as well
-    qasa: str = ""  # weights of `wherefrom train qasa`, likewise
+    cete: str = "cete"  # weights that rank sentences, likewise; they come with wherefrom-lab
+    qasa: str = ""  # weights of `wherefrom train qasa`, a folder: none are shipped
     yes_no: str = "yes-no"  # weights that decide between Yes and No, likewise
     selector: str = "selector"  # weights that tell what is worth telling in summaries and explanations, likewise
     threads: int = 2  # of one pass; more gain little on small networks, and stall others under load

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-Style = Literal["short", "sentence", "quote", "passage", "explain"]
+Style = Literal["short", "sentence", "quote", "passage", "explain", "free"]
 STYLES: tuple[Style, ...] = get_args(Style)
 
 WordSource = Literal["passage", "question", "vocabulary"]

@@ -17,7 +17,6 @@ from runtime import tiny_pairs
 from wherefrom.build import build
 from wherefrom.config import resolve
 from wherefrom.data.examples import whole
-from wherefrom.errors import SettingsError
 from wherefrom.features.chance import probability
 from wherefrom.rank.cete import CeteRanker, answer_sentences
 from wherefrom.runtime.pairs import PairSession
@@ -78,9 +77,7 @@ def test_sentences_are_told_with_their_places_the_likeliest_first(session: PairS
     assert [sentence.chance for sentence in first] == pytest.approx([probability(logit) for logit in alone], abs=1e-5)
 
 
-def test_it_is_chosen_by_name_and_wants_weights(weights: Path) -> None:
-    with pytest.raises(SettingsError, match="wherefrom train cete"):
-        build(resolve(overrides=["rank.kind=cete"]), None)
+def test_it_is_chosen_by_name_and_takes_other_weights(weights: Path) -> None:
     pipeline = build(resolve(overrides=["rank.kind=cete", f"runtime.cete={weights}"]), None)
     assert isinstance(pipeline.ranker, CeteRanker)
     assert weights in pipeline.weights

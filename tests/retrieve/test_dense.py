@@ -85,7 +85,7 @@ def test_few_passages_are_searched_exactly(tmp_path: Path) -> None:
 def test_many_passages_are_cut_into_lists_and_nearly_all_of_the_best_are_among_those_looked_into(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dense, "_PROBED", 40)  # of 109, as 48 of 900 would find too few in so small a space
+    monkeypatch.setattr(dense, "_PROBED", 40)  # of 109, as 224 would be all of them
     vectors = random_vectors(3000)
     index = filled(tmp_path, vectors, ivf_from=2000)
     (facts,) = index._snapshot().manifest.segments

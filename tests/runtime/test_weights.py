@@ -95,6 +95,16 @@ def test_weights_of_ones_own_are_held_to_their_provenance(tmp_path: Path) -> Non
     assert own.json("truth.json") == {}
 
 
+def test_weights_of_ones_own_take_the_shipped_readers_tokenizer(tmp_path: Path) -> None:
+    shutil.copytree(SHIPPED / "matcher", tmp_path / "made" / "weights")
+    own = Weights(tmp_path / "made" / "weights")
+    assert own.tokenizer.ids("boats sail") == Weights(SHIPPED / "reader").tokenizer.ids("boats sail")
+    (tmp_path / "made" / "reader").mkdir()
+    (tmp_path / "made" / "reader" / "tokenizer.json").write_text("{}")  # one that lies beside them goes first
+    with pytest.raises(WeightsError, match="cannot be read"):
+        _ = Weights(tmp_path / "made" / "weights").tokenizer
+
+
 def test_a_file_is_read_once_a_process_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shutil.copytree(SHIPPED / "yes-no", tmp_path / "own")
     read: list[Path] = []

@@ -180,6 +180,7 @@ def test_models_are_the_styles(client: TestClient) -> None:
         "wherefrom-quote",
         "wherefrom-passage",
         "wherefrom-explain",
+        "wherefrom-free",
     ]
     assert client.get("/v1/models/wherefrom-short").json()["object"] == "model"
     assert client.get("/v1/models/other").json()["error"]["code"] == "model_not_found"

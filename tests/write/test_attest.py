@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wherefrom.types import Answer, Word
-from wherefrom.write.attest import attested, echoes, holds_answer, unattested
+from wherefrom.write.attest import adds_nothing, attested, echoes, holds_answer, shares_a_word, unattested
 
 SOURCES = [
     "Who built it in 1908?",
@@ -98,3 +98,28 @@ def test_attested_counts_content_words_alone() -> None:
 )
 def test_words_twice_in_a_row(text: str, twice: bool) -> None:
     assert echoes(words(text), ["Duran Duran sang in the botanic garden of Mali."]) is twice
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "nothing"),
+    [
+        ("The harbour opened.", "When was the harbour opened?", True),
+        ("The harbour opened in 1908.", "When was the harbour opened?", False),
+        ("It is red.", "Is the harbour red or blue?", False),
+    ],
+)
+def test_what_only_says_the_question_again(text: str, question: str, nothing: bool) -> None:
+    assert adds_nothing(text, question) is nothing
+
+
+@pytest.mark.parametrize(
+    ("text", "short", "shares"),
+    [
+        ("he flees to Ostrava", "Ostrava Bay", True),
+        ("the king of the town", "the harbour of the town hall", True),
+        ("of the king", "of the harbour", False),
+        ("it is it", "it", True),
+    ],
+)
+def test_words_that_an_answer_shares(text: str, short: str, shares: bool) -> None:
+    assert shares_a_word(text, short) is shares

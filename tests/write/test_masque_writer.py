@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,6 +96,30 @@ def test_a_short_answer_can_be_written(session: WriterSession) -> None:
     answer = written(MasqueWriter(session, short="write"), span(KING, "31 bridges"), DRAGON, style="short")
     assert answer.text == "A dragon."
     assert answer.evidence == (DRAGON,)
+
+
+def test_what_is_told_freely_shares_a_word_with_the_answer_or_quotes_it(
+    session: WriterSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    styles: list[str] = []
+    write = WriterSession.write
+
+    def heard(self: WriterSession, tasks: Any, style: str, *more: Any) -> Any:
+        styles.append(style)
+        assert all(task.short is None for task in tasks)
+        return write(self, tasks, "short", *more)  # which the tiny network has learnt: the first of the dragon's words
+
+    monkeypatch.setattr(WriterSession, "write", heard)
+    told = written(MasqueWriter(session), span(DRAGON, "dragon"), DRAGON, style="free")
+    assert (told.text, told.how) == ("A dragon.", "written")
+    assert set(styles) == {"narrative"}
+    quoted = written(MasqueWriter(session), span(DRAGON, "3,500 gold"), DRAGON, style="free")
+    assert (quoted.text, quoted.how) == ("3,500 gold", "quoted")
+
+
+def test_a_sentence_that_only_says_the_question_again_is_not_told(writer: MasqueWriter) -> None:
+    told = written(writer, span(KING, "31 bridges"), KING, question="The story is 31 bridges?")
+    assert told.how == "quoted"
 
 
 def test_the_candidates_passage_is_always_read(session: WriterSession) -> None:

@@ -1,7 +1,7 @@
 """Passages ranked by CETE, which was trained to tell the sentence that answers from its neighbours.
 
-Use it where answers are whole sentences; it costs a pass of its own beside the reader's. It needs weights of
-`wherefrom train cete`, named by `runtime.cete`; none come with wherefrom.
+Use it where sentences are ranked, such as those of an answer; it costs a pass of its own beside the reader's. It needs
+the weights `cete`, which come with wherefrom-lab.
 """
 
 from __future__ import annotations

@@ -55,25 +55,29 @@ class ByRank:
 class ByScore:
     """s = b / b_max + w_m m + w_c c: BM25's score as a share of the best one's, the matcher's, and the vectors' cosine.
 
-    A passage that the vectors' list lacks has at most the cosine of the last one in it, and is given that.
+    A passage that a full list lacks has at most what the last one in it has, and is given that; one that shares no word
+    with the question is not behind all that share some common one.
     """
 
-    def __init__(self, matcher: Matcher | None, nearness: float, cosine: float) -> None:
-        """Without a matcher m is 0."""
+    def __init__(self, matcher: Matcher | None, nearness: float, cosine: float, full: int) -> None:
+        """Without a matcher m is 0. A list of so many hits is `full`: there may be more."""
         self._matcher = matcher
         self._nearness = nearness
         self._cosine = cosine
+        self._full = full
 
     def fused(self, question: Question, lists: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
         hits = joined(lists)
         if not hits:
             return []
-        most = max(hit.features.get(WORDS, 0.0) for hit in hits) or 1.0
+        words = [hit.features[WORDS] for hit in hits if WORDS in hit.features]
+        most = max(words, default=0.0) or 1.0
+        last = min(words) if len(words) >= self._full else 0.0
         least = min((hit.features[VECTORS] for hit in hits if VECTORS in hit.features), default=0.0)
         near = self._near(question, hits)
         scored = []
         for hit, match in zip(hits, near, strict=True):
-            share, cosine = hit.features.get(WORDS, 0.0) / most, hit.features.get(VECTORS, least)
+            share, cosine = hit.features.get(WORDS, last) / most, hit.features.get(VECTORS, least)
             score = share + self._nearness * match + self._cosine * cosine
             scored.append(
                 replace(hit.rescored("fuse", score), features={**hit.features, "fuse": score, "match": match})

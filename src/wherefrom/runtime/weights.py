@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CPU_LISTING = Path("/proc/cpuinfo")  # on Linux
 SHIPPED = Path(__file__).parents[1] / "weights"
 PROVENANCE = "provenance.json"
+OF_THE_READER = "../reader/tokenizer.json"  # the tokenizer that most of our networks share
 
 
 class WeightsError(WherefromError):
@@ -77,8 +78,10 @@ class Weights:
     @cached_property
     def tokenizer(self) -> Wordpieces:
         name = str(self.settings.get("tokenizer", "tokenizer.json"))  # one of another model's may do for this one
+        # Weights of one's own, and those of wherefrom-lab, have no reader beside them.
+        elsewhere = name == OF_THE_READER and not (self.folder / name).exists()
         try:
-            return Wordpieces.read(self.file(name))
+            return Wordpieces.read(Weights(SHIPPED / "reader").file(Path(name).name) if elsewhere else self.file(name))
         except ValueError as error:
             raise self._broken(name, error) from error
 

@@ -59,6 +59,21 @@ def holds_answer(text: str, short: str) -> bool:
     return _in_a_row(held, wanted) if wanted else short.strip().casefold() in text.casefold()
 
 
+def adds_nothing(text: str, question: str) -> bool:
+    """Whether a text only says the question again; what leaves some of it out may have chosen: `red or blue?`."""
+    return _contents(text) == _contents(question)
+
+
+def shares_a_word(text: str, short: str) -> bool:
+    """Whether a text has a content word of a short answer, or any word of one that has none."""
+    wanted = _contents(short)
+    return bool(_contents(text) & wanted) if wanted else bool(set(_plain(text)) & set(_plain(short)))
+
+
+def _contents(text: str) -> set[str]:
+    return {word for word in _plain(text) if word not in FUNCTION_WORDS}
+
+
 def _plain(text: str) -> list[str]:
     return [text[start:end].casefold() for start, end in whole_words(text)]
 

@@ -2,13 +2,14 @@
 
 Use it for whole sentences: `sentence` puts the reader's answer into a sentence of its own, written from the best
 passages. `short` quotes the reader's answer as it stands, or is written too (`write.short`); `passage` is always
-quoted. It needs the weights `writer`.
+quoted. `free` is told in the writer's own words, as one tells a story: some words, no whole sentence; it shares a
+word with the reader's answer, whose chance it has, or that answer is quoted. It needs the weights `writer`.
 
 What is written keeps to the sources: every name and number stands in a passage or in the question, nothing is said
-twice in a row, and the sentence holds the reader's answer. With a check (`check.py`), a sentence is also well formed
-and tells the whole question, and none is written where question and answer do not make one: keywords, how to, why,
-lists. Where the first try does not keep to this, the next best is taken; where none does, the sentence around the
-answer is quoted.
+twice in a row, it does not only say the question again, and the sentence holds the reader's answer. With a check
+(`check.py`), a sentence is also well formed and tells the whole question, and none is written where question and answer
+do not make one: keywords, how to, why, lists. Where the first try does not keep to this, the next best is taken; where
+none does, the sentence around the answer is quoted.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from wherefrom.features.asking import TurnedQuestion, can_be_told, turned
 from wherefrom.runtime.writer import Short, WriterSession, WritingTask
 from wherefrom.stages import OnWords
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
-from wherefrom.write.attest import echoes, holds_answer, unattested
+from wherefrom.write.attest import adds_nothing, echoes, holds_answer, shares_a_word, unattested
 from wherefrom.write.explain import Explanation, explained
 from wherefrom.write.marks import WrittenStyle
 from wherefrom.write.spelling import Piece, spelled
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from wherefrom.write.check import SentenceCheck
 
 _AGAIN = 4  # beginnings that a second try follows
+_LEARNT_AS: dict[Style, WrittenStyle] = {"free": "narrative"}  # by which name the network knows a style, if another
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class _Writable:
     place: int  # among the questions
     question: Question
     task: WritingTask  # its question speaks of the one who asks as `you`
-    candidate: Candidate | None
+    candidate: Candidate | None  # the answer that a sentence shall hold, or that shares a word with what is told freely
     turned: TurnedQuestion
 
 
@@ -134,17 +136,19 @@ class MasqueWriter:
         return [
             _Writable(place, question, task, candidate, you)
             for place, (question, question_hits, read) in enumerate(zip(questions, hits, candidates, strict=True))
-            for candidate in [read[0] if read and style == "sentence" else None]
-            if candidate is None or self._can_be_told(question.text)
+            for candidate in [read[0] if read and style in ("sentence", "free") else None]
+            if candidate is None or style == "free" or self._can_be_told(question.text)
             for you in [turned(question.text) if style == "sentence" else TurnedQuestion(question.text, ())]
-            if (task := self._task(you.text, question_hits, candidate)) is not None
+            if (task := self._task(you.text, question_hits, candidate, style)) is not None
         ]
 
     def _can_be_told(self, question: str) -> bool:
         """Whether a sentence is worth trying; without a check everything is."""
         return self._check is None or can_be_told(question)
 
-    def _task(self, question: str, hits: Sequence[Hit], candidate: Candidate | None) -> WritingTask | None:
+    def _task(
+        self, question: str, hits: Sequence[Hit], candidate: Candidate | None, style: Style
+    ) -> WritingTask | None:
         """The question and the passages to write from; None where these have no text."""
         passages = [hit.passage for hit in hits[: self._passages]]
         if candidate is not None and candidate.passage not in passages:
@@ -152,7 +156,7 @@ class MasqueWriter:
         if not any(passage.text.strip() for passage in passages):
             return None
         short = None
-        if candidate is not None:
+        if candidate is not None and style == "sentence":  # stories were learnt without one
             short = Short(passages.index(candidate.passage), candidate.start, candidate.end)
         return WritingTask(question, tuple(passages), short)
 
@@ -169,11 +173,12 @@ class MasqueWriter:
                 break
             early = on_words is not None and not attempt and self._check is None
             stream = _WordStream(left, style, self._session, on_words) if early and on_words else None
-            all_answers = self._session.write([one.task for one in left], style, _search(beam, looking), stream)
+            learnt_as = _LEARNT_AS.get(style, style)
+            all_answers = self._session.write([one.task for one in left], learnt_as, _search(beam, looking), stream)
             for one, answers in zip(left, all_answers, strict=True):
                 for number, written in enumerate(answers.written):
                     words = words_of(written, answers.places, one.task, style, self._session)
-                    if written.ended and words and self._keeps(words, one):
+                    if written.ended and words and self._keeps(words, one, style):
                         words = _of_the_question_itself(words, one.turned)
                         accepted[one.place] = _Accepted(words, written, answers.places, first=not (attempt or number))
                         if on_words is not None and stream is None and not looking:
@@ -182,14 +187,16 @@ class MasqueWriter:
             left = [one for one in left if one.place not in accepted]
         return accepted
 
-    def _keeps(self, words: Sequence[Word], one: _Writable) -> bool:
+    def _keeps(self, words: Sequence[Word], one: _Writable, style: Style) -> bool:
         """Whether the words keep to their sources, hold the reader's answer, say nothing twice, and pass the check."""
         sources = [one.task.question, *(passage.text for passage in one.task.passages)]
-        if unattested(words, sources) or echoes(words, sources):
+        text = joined(tuple(words))
+        if unattested(words, sources) or echoes(words, sources) or adds_nothing(text, one.task.question):
             return False
         if one.candidate is None:
             return True
-        text = joined(tuple(words))
+        if style == "free":
+            return shares_a_word(text, one.candidate.text)
         if not holds_answer(text, one.candidate.text):
             return False
         return self._check is None or not self._check.fault(one.task.question, one.candidate, text)

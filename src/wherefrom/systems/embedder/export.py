@@ -10,11 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from wherefrom.runtime.embedder import FILE
+from wherefrom.runtime.weights import OF_THE_READER
 from wherefrom.systems.embedder.network import EncodedNetwork, WordsNetwork
 from wherefrom.systems.embedder.pairs import CLASSIFY, SEPARATE
 from wherefrom.train.quantize import ExportPrecision, TableBits, eight_bits
-
-SHIPPED_TOKENIZER = "../reader/tokenizer.json"  # all our networks have the same wordpieces
 
 
 def export_words(network: WordsNetwork, folder: Path, max_tokens: int, tokenizer: Path | None = None) -> None:
@@ -66,7 +65,7 @@ class _Vectors(nn.Module):
 def _settings(folder: Path, kind: str, width: int, max_tokens: int, tokenizer: Path | None, more: str = "") -> None:
     if tokenizer is not None:
         shutil.copyfile(tokenizer, folder / "tokenizer.json")
-    name = "tokenizer.json" if tokenizer is not None else SHIPPED_TOKENIZER
+    name = "tokenizer.json" if tokenizer is not None else OF_THE_READER
     (folder / "settings.toml").write_text(
         f'kind = "{kind}"\nwidth = {width}\nmax_tokens = {max_tokens}\ntokenizer = "{name}"\n{more}', encoding="utf-8"
     )

@@ -13,6 +13,7 @@ const STYLES = {
   quote: "a quotation",
   passage: "a passage",
   explain: "some sentences",
+  free: "own words",
   summary: "a summary",
 };
 const MOST_TURNS = 30; // that stay on the page

@@ -1,0 +1,1 @@
+"""wherefrom and its peers at the same work: one runner, one machine, one table."""
