@@ -214,8 +214,11 @@ def wanted_by(settings: ReaderTrainingSettings) -> dict[str, Any]:
 
 def test_the_recipes_are_those_of_the_shipped_trainings() -> None:
     shipped = json.loads((SHIPPED / "reader" / "provenance.json").read_text())
-    last = recipe("reader-real.toml")
-    assert wanted_by(last.student) == trained_with(shipped["stages"]["student"]["facts"])
+    last, stages = recipe("reader-larger.toml"), shipped["stages"]
+    assert wanted_by(last.student) == trained_with(stages["student"]["facts"])
+    assert wanted_by(last.teacher) == trained_with(stages["teacher"]["facts"])
+    real = stages["student"]["facts"]["start"]["training"]["stages"]  # of the reader that it goes on from
+    assert wanted_by(recipe("reader-real.toml").student) == trained_with(real["student"]["facts"])
     assert last.export.table_bits == shipped["stages"]["export"]["made_of"]["table_bits"]
     saved = Path(__file__).parents[3] / "runs" / "trainings" / "reader-manuals.json"
     teacher = json.loads(saved.read_text())  # of the reader that taught it
