@@ -179,8 +179,8 @@ class _Renderer:
 
 
 _NO_TITLE = re.compile(r"(?:table of )?contents|toc|.*\bsponsors?\W*", re.IGNORECASE)  # of no document
-_HEADING = re.compile(r"<h([1-6])\b[^>]*+>", re.IGNORECASE)
-_PICTURE = re.compile(r"<(?:img|svg|picture)\b[^>]*+>", re.IGNORECASE)
+_HEADING = re.compile(r"<h([1-6])\b[^<>]*+>", re.IGNORECASE)
+_PICTURE = re.compile(r"<(?:img|svg|picture)\b[^<>]*+>", re.IGNORECASE)
 
 
 def _heading_of(markup: str) -> str:

@@ -160,7 +160,7 @@ class PostgresServer:
                 f"{self.name} does not let us in: the user or the password is wrong or missing; give the password in "
                 f"{PASSWORD}, PGPASSWORD or ~/.pgpass"
             )
-        if state == "3D000" or re.search(r'database ".*" does not exist', what):
+        if state == "3D000" or re.search(r'database "[^"\n]*" does not exist', what):
             return LibraryError(f"there is no database {self.name}; its owner makes it: createdb NAME")
         if state == "53100":
             return DiskFull(Path(self.name.partition("://")[2]))
