@@ -248,7 +248,7 @@ class ParserProcess:
     def request(self, request: ParseRequest) -> None:
         assert self._process.stdin is not None
         self.busy = True
-        with suppress(OSError):  # it has just died; the listener says so
+        with suppress(OSError, ValueError):  # it has just died; the listener says so
             send(self._process.stdin, request)  # type: ignore[arg-type]
 
     def message(self, seconds: float) -> ParseMessage | str | None:
@@ -264,12 +264,21 @@ class ParserProcess:
         self._inbox.close()
         self._process.kill()
         self._process.wait()
+        self._close()
+
+    def _close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with suppress(OSError, ValueError):
                     pipe.close()
 
     def _listen(self) -> None:
+        try:
+            self._hear()
+        finally:
+            self._close()  # of one that died by itself nobody else may think
+
+    def _hear(self) -> None:
         assert self._process.stdout is not None
         with suppress(OSError, ValueError):  # closed under us: the process was ended on purpose
             while (received := message_from(self._process.stdout)) is not None:  # type: ignore[arg-type]
