@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from wherefrom import Library, why
 from wherefrom.config import Settings, resolve
 from wherefrom.reasons import lost_at, offered, same_answer
-from wherefrom.types import Answer, Candidate, Document, Hit, Passage, Question, Trace, Word
+from wherefrom.types import STYLES, Answer, Candidate, Document, Hit, Passage, Question, Style, Trace, Word
 
 TEXTS = (
     "The lighthouse was built in 1854 by Ada Holm.",
@@ -60,6 +61,14 @@ def test_an_answered_question_says_so() -> None:
     reasons = why(trace(candidate("Ada Holm", 0), answer="Ada Holm", chance=0.9), 0.4)
     assert reasons.closing.startswith("answered: the chance 0.90")
     assert reasons.steps[4].summary == "quoted as it was read:"
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_it_says_in_words_how_each_style_was_written(style: Style) -> None:
+    answer = Answer("It was Ada Holm.", style, 0.9, (Word("It was Ada Holm.", "vocabulary"),))
+    summary = why(replace(trace(candidate("Ada Holm", 0)), answer=answer), 0.4).steps[4].summary
+    wanted = {"short": "in a few words", "explain": "in some sentences", "free": "in words of its own"}
+    assert summary == f"written {wanted.get(style, f'as a {style}'.replace('quote', 'quotation'))}:"
 
 
 def test_nothing_found_and_nothing_read() -> None:

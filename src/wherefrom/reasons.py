@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from wherefrom.features.overlap import Stems
 from wherefrom.text import normalized, words
-from wherefrom.types import Candidate, Hit, LosingStage, Loss, Passage, Reasons, StageReason, Trace
+from wherefrom.types import Candidate, Hit, LosingStage, Loss, Passage, Reasons, StageReason, Style, Trace
 
 FIRST = 5  # ranked passages that should hold the answer: further down, the reader rarely takes it from them
 _SHOWN = 3  # passages and candidates that are told one by one
@@ -29,6 +29,15 @@ _STEPS = {
     "reading": "its passage was read, and something else was taken out of it",
     "judging": "it was the best answer, and judged too unlikely",
     "writing": "it was the best answer, and something else was written",
+}
+
+_WRITTEN: dict[Style, str] = {
+    "short": "in a few words",
+    "sentence": "as a sentence",
+    "quote": "as a quotation",
+    "passage": "as a passage",
+    "explain": "in some sentences",
+    "free": "in words of its own",
 }
 
 
@@ -184,7 +193,7 @@ def _written(trace: Trace, min_chance: float) -> StageReason:
     elif best and not same_answer(answer.text, best):
         details.append(f'it does not hold the best answer that was read, "{_short(best)}"')
     own = sum(word.source == "vocabulary" for word in answer.words)
-    summary = "quoted as it was read:" if own == 0 and answer.style == "short" else f"written as a {answer.style}:"
+    summary = "quoted as it was read:" if own == 0 and answer.style == "short" else f"written {_WRITTEN[answer.style]}:"
     return StageReason("write", "Yes or No:" if answer.rests_on else summary, tuple(details))
 
 

@@ -13,7 +13,7 @@ from wherefrom.build import build
 from wherefrom.config import Settings, resolve
 from wherefrom.errors import WherefromError
 from wherefrom.features.merits import NAMES
-from wherefrom.rerank.merits import ORDER, MeritReranker
+from wherefrom.rerank.merits import ORDER, MeritReranker, led
 from wherefrom.rerank.vote import VoteReranker
 from wherefrom.runtime.weights import Weights
 from wherefrom.stages import Reranker
@@ -45,6 +45,15 @@ def test_words_of_the_question_can_beat_a_surer_reader(tmp_path: Path) -> None:
     assert ranked[0].features["read"] == -2.0
     (ranked,) = fitted(tmp_path, read=1.0).rerank([question], [[surer, named]])
     assert [candidate.text for candidate in ranked] == ["412", "31 metres"]
+
+
+def test_of_spans_at_one_place_the_readers_best_leads_with_the_score_of_the_place(tmp_path: Path) -> None:
+    whole = "It is 31 metres tall"
+    short, long, other = span(HARBOUR, "31 metres", -1.0), span(HARBOUR, whole, -4.0), span(GARDEN, "412", -0.5)
+    (ranked,) = fitted(tmp_path, answer_length=9.0).rerank([Question("", "How tall?")], [[other, short, long]])
+    assert [candidate.text for candidate in ranked] == ["31 metres", whole, "412"]
+    assert led([short, long, other], [1.0, 5.0, 2.0]) == [5.0, 4.99, 2.0]
+    assert led([short, other, long], [5.0, 2.0, 1.0]) == [5.0, 2.0, 1.0]
 
 
 def test_same_answers_stay_together_and_what_is_not_compared_stays_behind(tmp_path: Path) -> None:
