@@ -11,22 +11,20 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, median
 
 import msgspec
-import numpy
 
 from bench.measure import ROOT
 from bench.runs import RUNS, RunLine, record
 from wherefrom import Library
 from wherefrom.data.opening import json_records, named_files
-from wherefrom.features.overlap import Stems
-from wherefrom.features.statements import Statement, statements_of
-from wherefrom.features.worth import similarities
+from wherefrom.features.statements import statements_of
+from wherefrom.features.trivial_summaries import BASELINES, filled
 from wherefrom.metrics.rouge import Kind, rouge
 from wherefrom.metrics.significance import paired_t_test
 from wherefrom.origin import commit_of, file_hash
@@ -35,7 +33,6 @@ from wherefrom.types import Document, Summary
 
 WORK = ROOT / "bench" / "work" / "summaries"
 OURS = "wherefrom"
-_DAMPING = 0.85  # of TextRank, as published
 _KINDS: tuple[Kind, ...] = ("1", "2", "L")
 
 
@@ -132,11 +129,10 @@ def measured(
         assert summary is not None
         declined += summary.declined
         borne.append(borne_out(summary))
-        pool = statements_of(library.passages_of(query.document))
-        texts = {
-            OURS: summary.text,
-            **{name: choose(query.question, pool, words) for name, choose in BASELINES.items()},
-        }
+        pool = [statement.text for statement in statements_of(library.passages_of(query.document))]
+        texts = {OURS: summary.text}
+        for name, order in BASELINES.items():
+            texts[name] = filled(pool, order(query.question, pool), words)
         for name, text in texts.items():
             scored = rouge(text, [query.reference], _KINDS)
             scores.setdefault(name, []).append({f"rouge_{kind.lower()}": 100 * scored[kind].f for kind in _KINDS})
@@ -185,50 +181,6 @@ def borne_out(summary: Summary) -> tuple[int, int]:
                 count += 1
                 held += name in evidence
     return held, count
-
-
-# What a summary is to be better than.
-
-
-def first_sentences(_question: str, pool: Sequence[Statement], words: int) -> str:
-    return _filled(pool, range(len(pool)), words)
-
-
-def text_rank(_question: str, pool: Sequence[Statement], words: int) -> str:
-    """The sentences that a random walk over their likeness comes to most often, in the order of the text."""
-    likeness = numpy.array(similarities([_STEMS(each.text) for each in pool]), float)
-    numpy.fill_diagonal(likeness, 0.0)
-    sums = likeness.sum(axis=1, keepdims=True)
-    walk = numpy.where(sums > 0, likeness / numpy.where(sums > 0, sums, 1.0), 1.0 / len(pool))
-    rank = numpy.full(len(pool), 1.0 / len(pool))
-    for _ in range(50):
-        rank = (1 - _DAMPING) / len(pool) + _DAMPING * rank @ walk
-    return _filled(pool, numpy.argsort(-rank, kind="stable").tolist(), words)
-
-
-def query_likeness(question: str, pool: Sequence[Statement], words: int) -> str:
-    """The sentences whose words, weighed by how seldom they are, are most like the query's."""
-    likeness = similarities([_STEMS(question), *(_STEMS(each.text) for each in pool)])[0, 1:]
-    return _filled(pool, numpy.argsort(-likeness, kind="stable").tolist(), words)
-
-
-_STEMS = Stems("english")
-BASELINES: dict[str, Callable[[str, Sequence[Statement], int], str]] = {
-    "first sentences": first_sentences,
-    "TextRank": text_rank,
-    "most like the query": query_likeness,
-}
-
-
-def _filled(pool: Sequence[Statement], order: Sequence[int], words: int) -> str:
-    """The best that there is room for, in the order of the text."""
-    taken: list[int] = []
-    room = words
-    for at in order:
-        if pool[at].length <= room:
-            taken.append(at)
-            room -= pool[at].length
-    return " ".join(pool[at].text for at in sorted(taken))
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

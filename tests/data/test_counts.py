@@ -44,6 +44,7 @@ NONE: dict[str, Any] = {}
         ("semeval2017", "valid", NONE, 244, 2_440),
         ("debatepedia", "valid", NONE, 719, 719),
         ("xsum", "sample", NONE, 1_001, 1_001),
+        ("squality", "train", NONE, 250, 250),
         ("curatedtrec", "train", NONE, 430, 0),
     ],
 )

@@ -1,4 +1,4 @@
-"""Summaries: Debatepedia, QMSum, XSum and CNN/DailyMail."""
+"""Summaries: Debatepedia, QMSum, SQuALITY, XSum and CNN/DailyMail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from dataset_checks import json_lines, sound, text
 
-from wherefrom.data import cnndm, debatepedia, qmsum, xsum
+from wherefrom.data import cnndm, debatepedia, qmsum, squality, xsum
 from wherefrom.data.faults import DatasetError
 
 
@@ -74,6 +74,22 @@ def test_qmsum_without_meeting_names(tmp_path: Path) -> None:
     ]
 
 
+def test_qmsum_by_topic_loses_no_turn(tmp_path: Path) -> None:
+    topics = [
+        {"topic": "buttons", "relevant_text_span": [["0", "1"]]},
+        {"topic": "colour", "relevant_text_span": [["3", "4"]]},
+    ]
+    json_lines(tmp_path / "val.jsonl", [meeting(topic_list=topics)])
+    general, specific = sound(lambda: qmsum.load(tmp_path, "val", topics=True))
+    assert general.passages == specific.passages
+    assert [(each.title, each.text) for each in specific.passages] == [
+        ("buttons", "S0: Turn 0 .\n\nS1: Turn 1 ."),
+        ("", "S2: Turn 2 ."),
+        ("colour", "S3: Turn 3 .\n\nS4: Turn 4 ."),
+    ]
+    assert specific.relevant == ()
+
+
 @pytest.mark.parametrize("span", [["4", "5"], ["3", "2"], ["-1", "0"]])
 def test_qmsum_turns_outside_the_meeting_are_an_error(tmp_path: Path, span: list[str]) -> None:
     query = {"query": "q", "answer": "a", "relevant_text_span": [span]}
@@ -86,6 +102,17 @@ def test_wrong_qmsum_names_the_field(tmp_path: Path) -> None:
     json_lines(tmp_path / "test.jsonl", [meeting(meeting_transcripts=[{"speaker": "A"}])])
     with pytest.raises(DatasetError, match=r"line 1: .*missing required field `content`.*meeting_transcripts\[0\]"):
         list(qmsum.load(tmp_path, "test"))
+
+
+def test_squality_has_four_summaries_a_question(tmp_path: Path) -> None:
+    responses = [{"worker_id": str(number), "response_text": f"Told by {number}. "} for number in range(4)]
+    asked = [{"question_text": " Who ran? ", "question_number": 1, "responses": responses}]
+    story = {"document": "A dog ran.\r\nFar.", "questions": asked, "metadata": {"passage_id": "61"}}
+    json_lines(tmp_path / "train.jsonl", [story, {**story, "questions": [*asked, *asked], "metadata": None}])
+    first, *others = sound(lambda: squality.load(tmp_path, "train"))
+    assert (first.question.text, first.passages[0].text) == ("Who ran?", "A dog ran.\nFar.")
+    assert first.summaries == ("Told by 0.", "Told by 1.", "Told by 2.", "Told by 3.")
+    assert [each.article for each in (first, *others)] == ["61", "story-2", "story-2"]
 
 
 def test_xsum_in_both_forms(tmp_path: Path) -> None:

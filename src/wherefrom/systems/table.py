@@ -29,6 +29,7 @@ SYSTEMS = {  # in the order of `wherefrom train --help`
     "rankqa": "wherefrom.systems.rankqa",
     "masque": "wherefrom.systems.masque",
     "bertsum": "wherefrom.systems.bertsum",
+    "pqsum": "wherefrom.systems.pqsum",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ import torch
 
 from wherefrom.errors import SettingsError
 from wherefrom.networks.encoder import EncoderSettings
+from wherefrom.systems.bertsum.about import Inputs
 from wherefrom.systems.bertsum.audit import QueryTriple, query_audit
+from wherefrom.systems.bertsum.encoded import read_examples, write_examples
 from wherefrom.systems.bertsum.material import (
     BEGIN,
     CLASSIFY,
@@ -22,14 +25,19 @@ from wherefrom.systems.bertsum.material import (
     batch_of,
     encoded,
     fold,
+    stretches,
+    told_by_one,
 )
 from wherefrom.systems.bertsum.network import BertsumNetwork, BertsumSettings, Mask, attention_mask, beam_search
-from wherefrom.systems.bertsum.system import BertsumTraining
+from wherefrom.systems.bertsum.settings import BertsumTraining, fingerprint
+from wherefrom.systems.bertsum.system import measure
 from wherefrom.systems.bertsum.task import BertsumTask, BertsumTaskSettings, rouge_of
+from wherefrom.systems.contract import NotTrained, Wanted
 from wherefrom.train.loop import fit, trained
 from wherefrom.train.optimizer import groups, set_rates
 from wherefrom.train.schedule import inverse_root
 from wherefrom.train.settings import LoopSettings
+from wherefrom.train.stages import write_json
 
 TINY = EncoderSettings("bert", words=120, width=8, layers=1, heads=2, inner=16, positions=64, types=2)
 WORDS = {word: 3 + number for number, word in enumerate("cats dogs sleep run why do they all day home .".split())}
@@ -140,6 +148,18 @@ def test_the_beam_finds_the_likeliest_of_all_where_it_is_wide_enough() -> None:
     assert written == tuple(token for token in best if token != SEPARATE)
 
 
+def test_token_after_token_gives_the_same_logits_as_all_at_once() -> None:
+    model = network()
+    given = batch_of([EXAMPLE]).given
+    states, written = model.read(given), torch.tensor([[BEGIN, 5, 9, 4, 7]])
+    seen = model.remember(states, given.mask)
+    own = model.decoder.empty(1, states)
+    for place in range(written.shape[1]):
+        logits, own = model.step(written[:, place : place + 1], own, seen, given.mask)
+        whole = model.next_logits(states, given.mask, written[:, : place + 1])[:, -1]
+        assert torch.allclose(logits, whole, atol=1e-5)
+
+
 def test_each_group_has_its_own_warm_up_and_inverse_root() -> None:
     assert [inverse_root(step, 4) for step in (0, 1, 3, 15)] == pytest.approx([1 / 8, 2 / 8, 1 / 2, 1 / 4])
     loop = LoopSettings(
@@ -203,3 +223,56 @@ def test_rouge_by_hand() -> None:
     assert (scores["rouge_1_p"], scores["rouge_1_r"]) == (1.0, 0.5)
     assert scores["rouge_l_f"] == pytest.approx(2 / 3)
     assert math.isclose(scores["rouge_2_r"], 1 / 3)
+
+
+def test_a_stretch_is_told_by_the_sentence_that_says_most_of_the_others() -> None:
+    others = ["Red foxes live in the north.", "Red foxes hunt mice at night in the north.", "Mice sleep."]
+    central = "In the north red foxes hunt mice at night."
+    triple = told_by_one([others[0], central, *others[1:]])
+    assert triple == QueryTriple("", " ".join(others), central)
+    assert told_by_one([central, *others[:2]]) is None, "too few sentences"
+    assert told_by_one([*others[:1] * 3, others[2]]) is None, "none that is long enough"
+
+
+def test_stretches_are_whole_paragraphs_without_headings() -> None:
+    paragraph = " ".join(["Seven words are in this one sentence."] * 20)
+    text = "\n".join(["A heading.", paragraph, paragraph, "Another heading.", paragraph])
+    assert [len(stretch) for stretch in stretches(text)] == [40], "what is left over at the end is too short"
+
+
+def test_rows_are_means_of_the_folds_that_are_there(tmp_path: Path) -> None:
+    settings, asked = BertsumTraining(), Wanted("plain", reported=("rouge_1_r",), dataset="Debatepedia")
+    inputs = Inputs(data=tmp_path, pretrained=tmp_path)
+    with pytest.raises(NotTrained, match="plain-debatepedia-0-"):
+        measure(settings, inputs, asked, tmp_path, print)
+    for number in range(FOLDS):
+        mark = fingerprint(replace(settings, fold=number).described())
+        scores = {"ours": {"rouge_1_r": number / 10}, "first sentence": {"rouge_1_r": 0.9}}
+        (tmp_path / f"plain-debatepedia-{number}-{mark}").mkdir()
+        write_json(tmp_path / f"plain-debatepedia-{number}-{mark}" / "scores.json", scores)
+    assert measure(settings, inputs, asked, tmp_path, print).metrics == {"rouge_1_r": pytest.approx(0.45)}
+    with pytest.raises(NotTrained):
+        measure(replace(settings, query=False), inputs, asked, tmp_path, print)
+    with pytest.raises(SettingsError, match="nothing to stand in for DUC"):
+        measure(settings, inputs, replace(asked, dataset="DUC"), tmp_path, print)
+
+
+def test_both_masks_share_a_pretraining_and_nothing_else_does() -> None:
+    plain, masked = BertsumTraining(), BertsumTraining(network=BertsumSettings(mask="qd"))
+    assert plain.before_tuning() == masked.before_tuning()
+    assert plain.described() != masked.described()
+    assert plain.before_tuning() != BertsumTraining(extract_first=True).before_tuning()
+    assert "before" not in BertsumTraining(transfer=False).described()
+    assert BertsumTraining(data="qa2d").focused.document_tokens == 256
+    with pytest.raises(SettingsError, match="not cut into folds"):
+        BertsumTraining(data="qa2d", fold=1)
+
+
+def test_examples_are_read_as_they_were_written(tmp_path: Path) -> None:
+    plain = encoded(CATS, cut, 100, 25, query=False)
+    short = encoded(QueryTriple("", "Cats run.", "Cats."), cut, 100, 25, query=False)
+    write_examples(tmp_path / "generic.safetensors", {"news": [plain, short], "encyclopedia": [short]})
+    assert read_examples(tmp_path / "generic.safetensors", "news") == [
+        replace(plain, summary=""), replace(short, summary="")
+    ]  # fmt: skip
+    assert read_examples(tmp_path / "generic.safetensors", "encyclopedia") == [replace(short, summary="")]

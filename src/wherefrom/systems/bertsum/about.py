@@ -18,14 +18,20 @@ class Inputs:
         inside="pretrained",
         env="WHEREFROM_PRETRAINED",
     )
+    generic: Path | None = given(
+        "The generic summaries in wordpieces, where another OUT has them.", inside="generic.safetensors"
+    )
+    start: Path | None = given(
+        "A finished pretraining to tune: pretraining/model.safetensors of another OUT.", default=None
+    )
     device: str = given("Where the networks are trained, such as cuda.", default="cpu")
 
 
 ABOUT = About(
     name="bertsum",
-    summary="Train QR-BERTSUM-TL: generic summaries of news first, then query-focused ones of Debatepedia.",
+    summary="Train QR-BERTSUM-TL: generic summaries first, then query-focused ones of Debatepedia or QA2D.",
     inputs=Inputs,
-    stages=("audit", "extraction", "pretraining", "tuning", "measure"),
+    stages=("audit", "generic", "extraction", "pretraining", "tuning", "measure"),
     use="the fold's summaries and scores are in {out}",
     needs=("torch", "safetensors", "numpy", "tokenizers"),
 )

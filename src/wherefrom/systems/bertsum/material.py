@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
+import numpy
 import torch
+from numpy.typing import NDArray
 
-from wherefrom.data import debatepedia, xsum
+from wherefrom.config import IngestSettings
+from wherefrom.data import debatepedia, qa2d, squad, xsum
+from wherefrom.data.examples import Example
 from wherefrom.data.opening import json_records, named_files
+from wherefrom.ingest.formats import Record, read
 from wherefrom.metrics.rouge import rouge_n
 from wherefrom.metrics.tokens import rouge_tokens
 from wherefrom.systems.bertsum.audit import QueryTriple
@@ -20,6 +28,9 @@ from wherefrom.text import clean, sentences
 
 CLASSIFY, SEPARATE, BEGIN, PADDING, UNKNOWN = 101, 102, 1, 0, 100  # [CLS], [SEP], [unused1], [PAD], [UNK]
 FOLDS = 10
+_STRETCH, _FEWEST = 200, 4  # words and sentences of a stretch of an article
+_SUMMARY = range(8, 41)  # different words of its summary
+_HEADING = 6  # spaces that a paragraph has and a heading has not
 _ORACLE = 3  # sentences of the extractive labels, as many as BERTSUM takes
 Role = Literal["train", "valid", "test"]
 Cut = Callable[[str], list[int]]  # a text's wordpieces
@@ -102,21 +113,29 @@ class SummaryBatch:
 
 def batch_of(examples: Sequence[EncodedTriple]) -> SummaryBatch:
     """Padded on the right."""
-
-    def padded(rows: Sequence[Sequence[float]], value: float, dtype: torch.dtype) -> torch.Tensor:
-        longest = max(1, *(len(row) for row in rows))
-        return torch.tensor([[*row, *[value] * (longest - len(row))] for row in rows], dtype=dtype)
-
+    tokens = _padded([each.tokens for each in examples], PADDING, numpy.int64)
+    sentence_places = _padded([each.sentences for each in examples], 0, numpy.int64)
+    places, real = numpy.arange(tokens.shape[1]), [len(each.tokens) for each in examples]
     given = QueryDocuments(
-        tokens=padded([each.tokens for each in examples], PADDING, torch.long),
-        mask=padded([[1] * len(each.tokens) for each in examples], 0, torch.bool),
-        types=padded([each.types for each in examples], 0, torch.long),
-        query=padded([[at < each.query for at in range(len(each.tokens))] for each in examples], 0, torch.bool),
-        sentences=padded([each.sentences for each in examples], 0, torch.long),
-        sentence_mask=padded([[1] * len(each.sentences) for each in examples], 0, torch.bool),
+        tokens=torch.from_numpy(tokens),
+        mask=torch.from_numpy(places < numpy.array(real)[:, None]),
+        types=torch.from_numpy(_padded([each.types for each in examples], 0, numpy.int64)),
+        query=torch.from_numpy(places < numpy.array([each.query for each in examples])[:, None]),
+        sentences=torch.from_numpy(sentence_places),
+        sentence_mask=torch.from_numpy(
+            numpy.arange(sentence_places.shape[1]) < numpy.array([len(each.sentences) for each in examples])[:, None]
+        ),
     )
-    target = padded([each.target for each in examples], PADDING, torch.long)
-    return SummaryBatch(given, target, padded([each.labels for each in examples], 0.0, torch.float32))
+    target = _padded([each.target for each in examples], PADDING, numpy.int64)
+    labels = _padded([each.labels for each in examples], 0.0, numpy.float32)
+    return SummaryBatch(given, torch.from_numpy(target), torch.from_numpy(labels))
+
+
+def _padded(rows: Sequence[Sequence[float]], value: float, kind: type[numpy.generic]) -> NDArray[Any]:
+    filled = numpy.full((len(rows), max(1, *(len(row) for row in rows))), value, kind)
+    for place, row in zip(filled, rows, strict=True):
+        place[: len(row)] = row
+    return filled
 
 
 # Datasets.
@@ -127,14 +146,14 @@ class _News(msgspec.Struct):
     right_summary: str
 
 
-def generic(data: Path, news: int) -> list[QueryTriple]:
-    """News with summaries, without a query: XSum's sample, and `news` of the articles that HaluEval brings."""
+def news(data: Path, count: int) -> list[QueryTriple]:
+    """XSum's sample, and `count` of the articles with summaries that HaluEval brings; without a query."""
     triples = [
         QueryTriple("", example.passages[0].text, example.summaries[0])
         for example in xsum.load(named_files(data / "xsum_sample", ["xsum.jsonl"])[0], "train")
         if example.summaries
     ]
-    return [*triples, *_first(_halueval(data), news)]
+    return [*triples, *islice(_halueval(data), count)]
 
 
 def _halueval(data: Path) -> Iterator[QueryTriple]:
@@ -143,9 +162,63 @@ def _halueval(data: Path) -> Iterator[QueryTriple]:
         yield QueryTriple("", clean(record.document), clean(record.right_summary))
 
 
-def _first(triples: Iterator[QueryTriple], count: int) -> Iterator[QueryTriple]:
-    for _, triple in zip(range(count), triples, strict=False):
-        yield triple
+def encyclopedia(data: Path, count: int) -> list[QueryTriple]:
+    """As many of each file: stretches of articles, told by the sentence that says most of what the others say."""
+    files = named_files(data / "wikipedia", ["*.txt"]) if count else []
+    triples: list[QueryTriple] = []
+    for file in files:
+        articles = (each for each in read(file, IngestSettings()) if isinstance(each, Record))
+        made = (made for article in articles for part in stretches(article.text) if (made := told_by_one(part)))
+        triples += islice(made, math.ceil(count / len(files)))
+    return triples
+
+
+def stretches(text: str) -> Iterator[list[str]]:
+    """The article's sentences, so many paragraphs together as have a few hundred words."""
+    held: list[str] = []
+    words = 0
+    for paragraph in text.split("\n"):
+        if paragraph.count(" ") < _HEADING:
+            continue
+        held += [paragraph[start:end] for start, end in sentences(paragraph)]
+        words += paragraph.count(" ") + 1
+        if words >= _STRETCH:
+            yield held
+            held, words = [], 0
+
+
+def told_by_one(pieces: Sequence[str]) -> QueryTriple | None:
+    """The sentence with the highest F of words with all the others is their summary; None where none is fit for one."""
+    tokens = [frozenset(rouge_tokens(piece)) for piece in pieces]
+    among = Counter(token for each in tokens for token in each)
+
+    def shared(at: int) -> float:
+        alone = sum(among[token] == 1 for token in tokens[at])
+        both = len(tokens[at]) - alone
+        return 2 * both / (len(tokens[at]) + len(among) - alone)
+
+    fit = [at for at, piece in enumerate(pieces) if piece[-1:] == "." and len(tokens[at]) in _SUMMARY]
+    if len(pieces) < _FEWEST or not fit:
+        return None
+    best = max(fit, key=shared)
+    return QueryTriple("", " ".join([*pieces[:best], *pieces[best + 1 :]]), pieces[best])
+
+
+def answers(data: Path, role: Role) -> list[QueryTriple]:
+    """QA2D's questions on SQuAD: the passage told as the sentence that a person answered with.
+
+    Tested on the articles of SQuAD's validation part; a tenth of the others is watched.
+    """
+    rows = [row for split in ("train", "valid") for row in qa2d.load(data / "qa2d", split, detokenize=True)]
+    split = "valid" if role == "test" else "train"
+    triples = [_triple(each) for each in qa2d.on_squad(rows, squad.load(data / "squad", split))]
+    if role == "test":
+        return triples
+    return [triple for at, triple in enumerate(triples) if (at % FOLDS == 0) == (role == "valid")]
+
+
+def _triple(example: Example) -> QueryTriple:
+    return QueryTriple(example.question.text, example.passages[0].text, example.sentences[0])
 
 
 def debates(data: Path) -> list[QueryTriple]:

@@ -112,16 +112,20 @@ class BertsumNetwork(nn.Module):
 
     def next_logits(self, states: Tensor, mask: Tensor, written: Tensor) -> Tensor:
         """The logits after every written token, the first of which begins the summary: (batch, steps, words)."""
-        return functional.linear(self._written(states, mask, written), self.words.weight)
+        steps = self.decoder.all(self.positions(self.words(written)), [_source(states, mask)])
+        return functional.linear(steps, self.words.weight)
 
-    def last_logits(self, states: Tensor, mask: Tensor, written: Tensor) -> Tensor:
-        """Those after the last one alone: (batch, words)."""
-        return functional.linear(self._written(states, mask, written)[:, -1], self.words.weight)
+    def remember(self, states: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        """What every step looks at of the states, worked out once."""
+        return self.decoder.remember([_source(states, mask)])
 
-    def _written(self, states: Tensor, mask: Tensor, written: Tensor) -> Tensor:
-        tokens = torch.zeros(mask.shape, dtype=torch.long, device=mask.device)
-        source = CopySource.plain(states, tokens, mask)
-        return self.decoder.all(self.positions(self.words(written)), [source])
+    def step(
+        self, token: Tensor, own: tuple[Tensor, ...], given: tuple[Tensor, ...], mask: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The logits after one more token, (rows, words), and what the next step needs of it; token: (rows, 1)."""
+        embedded = self.positions(self.words(token), self.decoder.written(own))
+        states, own = self.decoder.step(embedded, own, given, [mask])
+        return functional.linear(states[:, -1], self.words.weight), own
 
     def writing_loss(self, given: QueryDocuments, target: Tensor) -> Tensor:
         """Cross-entropy with smoothed labels, a mean over the target's tokens; target: (batch, steps), padded."""
@@ -141,6 +145,10 @@ class BertsumNetwork(nn.Module):
         return (losses * real).sum() / real.sum().clamp(min=1.0)
 
 
+def _source(states: Tensor, mask: Tensor) -> CopySource:
+    return CopySource.plain(states, torch.zeros(mask.shape, dtype=torch.long, device=mask.device), mask)
+
+
 @torch.no_grad()
 def beam_search(
     network: BertsumNetwork, given: QueryDocuments, end: int, forbidden: tuple[int, ...], beam: int, most: int
@@ -152,13 +160,16 @@ def beam_search(
     states = network.read(given)
     batch, device = len(given.tokens), given.tokens.device
     rows = torch.arange(batch, device=device).repeat_interleave(beam)
-    states, mask = states[rows], given.mask[rows]
+    mask = given.mask[rows]
+    seen = tuple(part[rows] for part in network.remember(states, given.mask))
+    own = network.decoder.empty(batch * beam, seen[0])
     written = torch.full((batch * beam, 1), network.begin, device=device)
     total = torch.full((batch, beam), float(NEVER), device=device)
     total[:, 0] = 0.0  # all beginnings are equal at first: only one counts
     ended = torch.zeros(batch * beam, dtype=torch.bool, device=device)
     for _ in range(most):
-        gain = network.last_logits(states, mask, written).float().log_softmax(dim=-1)  # (rows, words)
+        logits, own = network.step(written[:, -1:], own, seen, mask)
+        gain = logits.float().log_softmax(dim=-1)  # (rows, words)
         gain[:, list(forbidden)] = NEVER
         only_end = torch.full_like(gain, NEVER)
         only_end[:, end] = 0.0
@@ -168,6 +179,7 @@ def beam_search(
         parent = (torch.arange(batch, device=device)[:, None] * beam + order // words).flatten()
         token = (order % words).flatten()
         written = torch.cat([written[parent], token[:, None]], dim=1)
+        own = tuple(part.index_select(1, parent) for part in own)
         ended = ended[parent] | (token == end)
         if bool(ended.all()):
             break

@@ -16,7 +16,7 @@ import numpy
 from numpy.typing import NDArray
 
 from wherefrom.config import RetrieveSettings, Settings
-from wherefrom.data import long_answers
+from wherefrom.data import long_answers, squality
 from wherefrom.data.long_answers import LongQuestion, Part
 from wherefrom.data.opening import json_records, named_files
 from wherefrom.features.matching import Matcher
@@ -211,27 +211,13 @@ def meetings(data: Path, split: str) -> Iterator[SummaryQuestion]:
             yield SummaryQuestion(document, query.query.strip(), (query.answer.strip(),), "qmsum")
 
 
-class _Response(msgspec.Struct):
-    response_text: str
-
-
-class _StoryQuestion(msgspec.Struct):
-    question_text: str
-    responses: list[_Response]
-
-
-class _Story(msgspec.Struct):
-    document: str
-    questions: list[_StoryQuestion]
-
-
 def stories(data: Path) -> Iterator[SummaryQuestion]:
     """SQuALITY: stories, and questions of which four people wrote a summary each."""
-    for place, story in json_records(named_files(data / "squality", ["train.jsonl"])[0], _Story):
-        document = Document(f"story-{place.number}.txt", clean(story.document))
-        for question in story.questions:
-            references = tuple(clean(response.response_text) for response in question.responses)
-            yield SummaryQuestion(document, question.question_text.strip(), references, "squality")
+    numbers: dict[str, int] = {}
+    for example in squality.load(data / "squality", "train"):
+        number = numbers.setdefault(example.article, len(numbers) + 1)
+        document = Document(f"story-{number}.txt", example.passages[0].text)
+        yield SummaryQuestion(document, example.question.text, example.summaries, "squality")
 
 
 class _News(msgspec.Struct):

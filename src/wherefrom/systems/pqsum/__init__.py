@@ -1,0 +1,1 @@
+"""PQSUM-WSL-DS: summaries of many documents around a query, learnt from weak references; as published."""
