@@ -56,7 +56,7 @@ def build(settings: Settings, folder: LibraryFolder | None) -> Pipeline:
         gone=_gone(folder) if folder else None,
         respell=_respelling(settings, folder),
         out_of_reach=out_of_reach if settings.judge.english_only and settings.index.language == "english" else None,
-        explain_judge=_explain_judge(settings, teller),
+        explain_judge=_explain_judge(settings, teller, judge),
         summary_retriever=_summary_retriever(settings, folder, teller) if folder else None,
         summarizer=_SUMMARIZERS[settings.summarize.kind](settings, teller),
     )
@@ -509,14 +509,14 @@ def _with_explaining(writer: Writer, teller: Teller) -> Writer:
     return ExplainingWriter(writer, teller)
 
 
-def _explain_judge(settings: Settings, teller: Teller) -> Judge | None:
+def _explain_judge(settings: Settings, teller: Teller, answers: Judge) -> Judge | None:
     """Beside the calibrated judge; another one judges explanations itself."""
     if settings.judge.kind != "calibrated":
         return None
     from wherefrom.judge.explaining import ExplainJudge
     from wherefrom.runtime.weights import Weights
 
-    return ExplainJudge(teller, Weights.named(settings.runtime.selector))
+    return ExplainJudge(teller, Weights.named(settings.runtime.selector), answers)
 
 
 def _summarizing(settings: Settings, k: int) -> Settings:

@@ -77,3 +77,30 @@ def test_likeness_is_the_cosine_of_weighted_stems() -> None:
     assert like[0, 1] == pytest.approx(expected, abs=1e-4)
     assert like[0, 0] == pytest.approx(1.0)
     assert similarities([[], ["bee"]])[0, 0] == 0.0
+
+
+def test_code_is_told_only_where_it_leads() -> None:
+    pool = statements_of(
+        [passage("knit.md#0", "Knit it.\n\n$ knit --all\n$ purl --all\n\nWash the wool first of all.")]
+    )
+    like, worth = numpy.eye(2, dtype=numpy.float32), numpy.array([0.9, 0.1], numpy.float32)
+    assert [each.kind for each in pool] == ["code", "sentence"]
+    assert chosen(pool, worth, like, 100) == [1]
+    assert chosen(pool, worth, like, 100, leading=0) == [0, 1]
+
+
+def test_the_leading_one_is_told_first_whatever_it_is_worth_and_leans_on() -> None:
+    assert places([0.1, 0.9, 0.5, 0.2], leading=3, least=0.4) == [3, 1, 2]
+    assert places([0.1, 0.9, 0.5, 0.2], leading=3, words=5) == [1]  # if there is room
+    pool = statements_of([passage("knit.md#0", "It joins threads of wool. Wash the wool first of all.")])
+    like, worth = numpy.eye(2, dtype=numpy.float32), numpy.array([0.9, 0.1], numpy.float32)
+    assert chosen(pool, worth, like, 100) == [1]  # nothing stands before it
+    assert chosen(pool, worth, like, 100, leading=0) == [0, 1]
+
+
+def test_the_document_of_the_leading_one_comes_first() -> None:
+    pool = statements_of(
+        [passage("a.md#0", "The red fox ran home."), passage("b.md#0", "The bear did not run at all.")]
+    )
+    assert in_reading_order(pool, [1, 0]) == [0, 1]
+    assert in_reading_order(pool, [1, 0], leading=1) == [1, 0]

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from contracts.material import passage
-from wherefrom.features.statements import Statement, quoted, statements_of
-from wherefrom.types import Passage, joined
+from wherefrom.features.statements import Statement, holding, quoted, statements_of
+from wherefrom.types import Candidate, Passage, joined
 
 FERRY = passage(
     "ferry.md#0",
@@ -93,3 +93,64 @@ def test_the_length_is_in_words_between_blanks() -> None:
     assert statement.text == "The ferry leaves at nine."
     assert statement.length == 5
     assert replace(statement, end=40).length == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git bisect start [--no-checkout] [<bad> [<good>...]] [--] [<paths>...] git bisect run <cmd>",
+        "git clean [-d] [-f] [-i] [-n] [-q] [-e <pattern>] [-x | -X] [--] [<pathspec>...]",
+        "git rerere [clear | forget <pathspec> | diff | status | remaining | gc]",
+        "$ git bisect good [COMMIT...]",
+    ],
+)
+def test_a_synopsis_is_code(text: str) -> None:
+    assert {each.kind for each in statements_of([passage("git.txt#0", f"SYNOPSIS\n\n{text}")])} == {"code"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The options -a, -b and -c are left out here.",
+        "With <name> given, it prints the name (and no more).",
+        "Boat | Length: 12 m | Berth: 4 | Owner: Ann | Sail: [red]",
+        "git-bisect - Use binary search to find the commit that introduced a bug",
+        ":heisenbug: A bug that alters its behavior when one looks at it.",
+    ],
+)
+def test_what_speaks_of_options_and_names_is_told(text: str) -> None:
+    (one,) = statements_of([passage("git.txt#0", f"OPTIONS\n\n{text}\n\nNEXT")])
+    assert (one.kind != "code", one.text) == (True, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See git-push(1) for details.",
+        'See also : "stick match", "stick on", "stick store-request" and section 7 about ACLs of every kind there is.',
+        "rerere: lift the limit rerere: plug leaks " * 6,
+        "SEE ALSO\n\nFighting regressions with git bisect, git-blame(1).",
+        "- Knit a broken sleeve without light:\n\nNEXT",
+    ],
+)
+def test_what_sends_elsewhere_or_never_ends_is_none(text: str) -> None:
+    assert texts(passage("git.txt#0", text)) == []
+
+
+def test_the_statement_that_holds_an_answer_is_known_from_any_passage() -> None:
+    pool = statements_of([FERRY])
+    forty = FERRY.text.index("forty")
+    part = Passage("ferry.md#1", FERRY.document_id, FERRY.text[forty:], FERRY.start + forty, FERRY.end)
+    assert holding(pool, Candidate("forty minutes", part, 0, 13, 0.5)) == 1
+    assert holding(pool, Candidate("Crossing", FERRY, 0, 8, 0.5)) is None
+    assert holding(pool, Candidate("What", PACKING, 0, 4, 0.5)) is None
+
+
+def test_what_names_itself_stands_alone_below_a_heading_or_a_synopsis() -> None:
+    command = "This command ties threads together."
+    (alone,) = statements_of([passage("knit.md#0", f"DESCRIPTION\n\n{command} ")])
+    after_code = statements_of([passage("knit.md#0", f"knit [-a] [-b] [<wool>...]\n{command}")])[-1]
+    _, after_prose = statements_of([passage("knit.md#0", f"There is a command for it. {command}")])
+    (bare,) = statements_of([passage("knit.md#0", "DESCRIPTION\n\nThis is a command for wool.")])
+    assert [each.hanging for each in (alone, after_code, after_prose, bare)] == [False, False, True, True]
+    assert (after_code.before, after_prose.before) == (-1, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wherefrom.types import Answer, Word
-from wherefrom.write.attest import adds_nothing, attested, echoes, holds_answer, shares_a_word, unattested
+from wherefrom.write.attest import adds_nothing, attested, echoes, holds_answer, loses_most, shares_a_word, unattested
 
 SOURCES = [
     "Who built it in 1908?",
@@ -123,3 +123,19 @@ def test_what_only_says_the_question_again(text: str, question: str, nothing: bo
 )
 def test_words_that_an_answer_shares(text: str, short: str, shares: bool) -> None:
     assert shares_a_word(text, short) is shares
+
+
+@pytest.mark.parametrize(
+    ("text", "short", "loses"),
+    [
+        ("tracking", "tracking what has changed while the user is resolving conflicts", True),
+        ("A bug.", "A bug that disappears or alters its behavior when one probes it", True),
+        ("he is a difference of behaviour", "There is no difference in behaviour", True),
+        ("it doesn't differ in behaviour", "There is no difference in behaviour", False),
+        ("binary search", "Use binary search on commits", False),
+        ("he fled from the tall dragon", "a dragon with wings and claws and teeth of iron", False),  # words of its own
+        ("Ostrava", "Ostrava", False),
+    ],
+)
+def test_a_scrap_of_an_answer_and_one_without_its_not(text: str, short: str, loses: bool) -> None:
+    assert loses_most(text, short) is loses

@@ -9,11 +9,12 @@ import pytest
 from contracts.material import CANDIDATES, HITS, QUESTIONS, passage, span
 from contracts.stages import WriterContract
 from summarize.test_extractive import weights
+from wherefrom.features.choosing import LEAST, MOST, WORDS
 from wherefrom.features.telling import Teller
 from wherefrom.features.worth import Selector, Worth
 from wherefrom.stages import Writer
 from wherefrom.types import Answer, Hit, Question, Word, joined
-from wherefrom.write.explaining import LEAST, MOST, WORDS, ExplainingWriter
+from wherefrom.write.explaining import ExplainingWriter
 from wherefrom.write.verbatim import VerbatimWriter
 
 DOUGH = passage(
@@ -90,3 +91,11 @@ def test_words_spell_the_text_across_documents(tmp_path: Path) -> None:
     assert joined(answer.words) == answer.text
     assert {each.id for each in answer.evidence} == {DOUGH.id, other.id}
     assert "\nHeat makes bread rise" in (answer.text or "")
+
+
+def test_the_sentence_of_the_answer_is_told_whatever_it_is_worth(tmp_path: Path) -> None:
+    writer = writer_of(tmp_path, coverage=4.0)
+    kneading = span(DOUGH, "Kneading", 0.9)
+    (answer,) = writer.write([WHY], [[Hit(DOUGH, 1.0)]], [[kneading]], [0.8], "explain")
+    assert "Kneading the dough builds gluten." in (answer.text or "")
+    assert "Kneading" not in (explained(writer).text or "")

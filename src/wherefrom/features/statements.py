@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wherefrom.text import Span, sentences, words
-from wherefrom.types import Passage, Word
+from wherefrom.types import Candidate, Passage, Word
 
 Kind = Literal["sentence", "item", "list", "code", "row"]
 
@@ -26,6 +26,12 @@ _ITEM = re.compile(r"[^\S\n]*(?:[-*•–·▪◦+]|\(?\d{1,3}[.)]|\(?[a-z][.)])
 _CODE = re.compile(
     r"[;{}]\s*$|^\s*(?:[$>#]\s|[{}\])]|</?\w|(?:def|class|import|return|SELECT|INSERT)\b)|^(?: {4}|\t)\S"
 )
+_USAGE = re.compile(r"[\[(][-<'{]|<[\w -]{1,40}>|\|(?!\|)|(?<!\S)--?[A-Za-z]|\.\.\.")  # marks of a synopsis
+_USAGE_MARKS = 3
+_USAGE_SHARE = 0.25  # of its words; of a whole sentence half
+_POINTER = re.compile(r"[\W_]*see\b", re.IGNORECASE)
+_POINTER_WORDS = 15
+_POINTERS = re.compile(r"\W*(?:see also|further reading)\W*", re.IGNORECASE)  # a heading
 _CELL = re.compile(r"\s\|\s|\s\|$")
 _CLOSED = re.compile(r"""[.!?…。！？:;]["')\]”’»]*$""")
 _HANGING = re.compile(
@@ -35,7 +41,15 @@ _HANGING = re.compile(
     re.IGNORECASE,
 )
 _EXISTS = re.compile(r"(?:it (?:is|was) (?:\w+ ){1,3}(?:that|to)|there (?:is|are|was|were)|that (?:is|said),)", re.I)
-_TORN = re.compile(r"[)\]}.,;:!?%’”»]|[a-z](?![.)]\s)")
+# "This option ..." names what it speaks of: below a heading or a synopsis it stands alone, as manuals have it.
+_SAYS_WHAT = re.compile(
+    r"(?:this|these|the following) (?!(?:is|are|was|were|means?|can|could|will|would|may|might|must|should|has|have|had"
+    r"|does|do|did)\b)[a-z]+",
+    re.IGNORECASE,
+)
+_TORN = re.compile(r"[)\]}.,;!?%’”»]|:(?!\w)|[a-z](?![.)]\s)")
+_NAMED = re.compile(r"\S{1,40} [-–—] [A-Z]")  # as manual pages begin: "git-bisect - Use binary search to ..."
+_ENDLESS = 40  # words without a full stop behind them
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -75,8 +89,8 @@ def statements_of(passages: Sequence[Passage]) -> list[Statement]:
         for start, end, kind in _parts(passage.text):
             text = passage.text[start:end]
             key = passage.document_id, passage.start + start
-            close = place >= 0 and passage.text[last:start].count("\n") < 2
-            hanging = kind == "sentence" and _HANGING.match(text) is not None and _EXISTS.match(text) is None
+            close = place >= 0 and passage.text[last:start].count("\n") < 2 and pool[place].kind != "code"
+            hanging = kind == "sentence" and _hangs(text, close)
             if key in seen:
                 place = next((p for p, each in enumerate(pool) if each.place == key), -1)
             else:
@@ -85,6 +99,27 @@ def statements_of(passages: Sequence[Passage]) -> list[Statement]:
                 place = len(pool) - 1
             last = end
     return pool
+
+
+def holding(pool: Sequence[Statement], candidate: Candidate) -> int | None:
+    """The place of the statement that holds most of a candidate's characters; None where none does."""
+    document = candidate.passage.document_id
+    start, end = candidate.passage.start + candidate.start, candidate.passage.start + candidate.end
+    shared = [
+        min(end, each.place[1] + each.end - each.start) - max(start, each.place[1])
+        if each.passage.document_id == document
+        else 0
+        for each in pool
+    ]
+    most = max(shared, default=0)
+    return shared.index(most) if most > 0 else None
+
+
+def _hangs(text: str, close: bool) -> bool:
+    """Whether a sentence is not understood without the one before it; `close` says that there is one."""
+    if _HANGING.match(text) is None or _EXISTS.match(text) is not None:
+        return False
+    return close or _SAYS_WHAT.match(text) is None
 
 
 def quoted(statement: Statement) -> tuple[Word, ...]:
@@ -110,7 +145,11 @@ def _parts(text: str) -> Iterator[tuple[int, int, Kind]]:
     blocks = [match.span() for match in _BLOCK.finditer(text)]
     announcing: Span | None = None  # a sentence that ends in a colon, until what it announces has come
     items: list[Span] = []
+    heading = ""
     for first, last in blocks:
+        above, heading = heading, text[first:last]
+        if _POINTERS.fullmatch(above):
+            continue
         if _is_code(text[first:last]):
             yield from _list_parts(text, announcing, items)
             start = announcing[0] if announcing and not items else first
@@ -120,7 +159,8 @@ def _parts(text: str) -> Iterator[tuple[int, int, Kind]]:
         if all(_CELL.search(line) for line in text[first:last].split("\n")):
             yield from _list_parts(text, announcing, items)
             announcing, items = None, []
-            yield from ((first + a, first + b, "row") for a, b in _lines(text[first:last]))
+            for a, b in _lines(text[first:last]):
+                yield first + a, first + b, "code" if _is_torn_apart(text[first + a : first + b]) else "row"
             continue
         for a, b in sentences(text[first:last]):
             start, end = first + a, first + b
@@ -132,7 +172,9 @@ def _parts(text: str) -> Iterator[tuple[int, int, Kind]]:
                 continue
             yield from _list_parts(text, announcing, items)
             announcing, items = None, []
-            if text[start:end].endswith(":"):
+            if _is_synopsis(text[start:end]):
+                yield start, end, "code"
+            elif text[start:end].endswith(":"):
                 announcing = (start, end)
             elif _tells(text, start, end):
                 yield start, end, "sentence"
@@ -149,19 +191,43 @@ def _list_parts(text: str, announcing: Span | None, items: Sequence[Span]) -> It
     for start, end in items:
         marker = _ITEM.match(text, start, end)
         begin = marker.end() if marker else start
-        if _count(text[begin:end]) >= _LEAST_WORDS:
+        if _count(text[begin:end]) >= _LEAST_WORDS and text[end - 1] != ":":
             yield begin, end, "item"
 
 
 def _tells(text: str, start: int, end: int) -> bool:
     """Whether it is a sentence at all, and a whole one."""
     piece = text[start:end]
-    if end - start > _LONGEST or not _LETTER.search(piece) or _TORN.match(piece):
+    if end - start > _LONGEST or _count(piece) < _LEAST_WORDS or not _LETTER.search(piece) or _points_elsewhere(piece):
         return False
-    if _count(piece) < _LEAST_WORDS:
+    if _NAMED.match(piece):
+        return True
+    if _TORN.match(piece) or (_count(piece) > _ENDLESS and not _CLOSED.search(piece)):
         return False
     heading = (end == len(text) or text[end] == "\n") and len(piece) <= _HEADING
     return not heading or _CLOSED.search(piece) is not None  # a heading closes with no sign
+
+
+def _points_elsewhere(piece: str) -> bool:
+    """Whether it only says where to read on: "See also git-log(1)." """
+    match = _POINTER.match(piece)
+    return match is not None and (
+        len(piece.split()) <= _POINTER_WORDS or piece[match.end() :].lstrip().startswith("also")
+    )
+
+
+def _is_synopsis(piece: str) -> bool:
+    """Whether it shows how a command is called."""
+    if piece.startswith("$ "):
+        return True
+    marks = len(_USAGE.findall(piece))
+    needed = 2 * _USAGE_SHARE if _CLOSED.search(piece) else _USAGE_SHARE
+    return marks >= _USAGE_MARKS and marks >= needed * len(piece.split())
+
+
+def _is_torn_apart(row: str) -> bool:
+    """Whether what looks like cells are the choices of a synopsis: "[clear | status]"."""
+    return any(cell.count("[") != cell.count("]") or cell.count("(") != cell.count(")") for cell in row.split("|"))
 
 
 def _count(text: str) -> int:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from wherefrom.errors import WherefromError
 from wherefrom.features.chance import FittedLine, probability
+from wherefrom.features.choosing import explaining
 from wherefrom.features.statements import Statement, statements_of
 from wherefrom.features.worth import NAMES, Purpose, Selector, SpanReading, Worth
 from wherefrom.types import Hit, Passage
@@ -97,6 +98,11 @@ class Teller:
 
     def scores(self, weighed: Weighed, purpose: Purpose) -> NDArray[numpy.float32]:
         return self.selector.scores(weighed.rows, purpose)
+
+    def explanation(self, weighed: Weighed, leading: int | None = None) -> list[int]:
+        """The places of the statements that explain best, best first; the one at `leading` is told in any case."""
+        scores, least = self.scores(weighed, "explain"), self.selector.least("explain")
+        return explaining(weighed.statements, scores, weighed.likeness, least, leading)
 
     def is_general(self, question: str) -> bool:
         """Whether it names nothing that could be looked for."""

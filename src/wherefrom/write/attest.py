@@ -8,6 +8,8 @@ from wherefrom.text import FUNCTION_WORDS, NUMBER_WORDS, whole_words
 from wherefrom.types import Answer, Word, joined
 
 _ARTICLES = frozenset(("a", "an", "the"))
+_NOT = frozenset("no not never none neither nor nobody nothing nowhere cannot without".split())
+_SCRAP = 3
 
 
 def attested(answer: Answer) -> float:
@@ -68,6 +70,17 @@ def shares_a_word(text: str, short: str) -> bool:
     """Whether a text has a content word of a short answer, or any word of one that has none."""
     wanted = _contents(short)
     return bool(_contents(text) & wanted) if wanted else bool(set(_plain(text)) & set(_plain(short)))
+
+
+def loses_most(text: str, short: str) -> bool:
+    """Whether a text is a scrap of a short answer, a third of its content words at most, or leaves out its "not"."""
+    own, wanted = _contents(text), _contents(short)
+    scrap = own < wanted and _SCRAP * len(own) <= len(wanted)
+    return scrap or (_denies(short) and not _denies(text))
+
+
+def _denies(text: str) -> bool:
+    return any(word in _NOT or word.endswith(("n't", "n’t")) for word in _plain(text))
 
 
 def _contents(text: str) -> set[str]:

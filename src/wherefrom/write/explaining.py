@@ -1,7 +1,8 @@
 """Explanations: two to five sentences that answer how, why, which or what is different, each quoted where it stands.
 
 The default for the style `explain`, over any other writer, to which it leaves the other styles. Every sentence is one
-of the documents' own, in their order; nothing is put between them but white space.
+of the documents' own, in their order; nothing is put between them but white space. The statement that holds the
+reader's answer is one of them, and its document comes first.
 """
 
 from __future__ import annotations
@@ -9,25 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from wherefrom.features.choosing import chosen, in_reading_order
-from wherefrom.features.statements import Statement, quoted
+from wherefrom.features.choosing import in_reading_order
+from wherefrom.features.statements import Statement, holding, quoted
 from wherefrom.features.telling import Teller
 from wherefrom.stages import OnWords, Writer
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
 from wherefrom.write.explain import Explanation, explained_by
 
-MOST = 5  # sentences
-LEAST = 2
-WORDS = 150  # of all of them; a list or a piece of code is one sentence here
-
 
 class ExplainingWriter:
-    """Quotes the statements most worth telling; `novelty` is how much those that say the same are held back."""
+    """Quotes the statements most worth telling."""
 
-    def __init__(self, other: Writer, teller: Teller, novelty: float = 0.2) -> None:
+    def __init__(self, other: Writer, teller: Teller) -> None:
         self.other = other
         self._teller = teller
-        self._novelty = novelty
 
     def write(
         self,
@@ -57,7 +53,7 @@ class ExplainingWriter:
     def _explained(self, question: str, hits: Sequence[Hit], candidates: Sequence[Candidate], chance: float) -> Answer:
         if not candidates:
             return Answer(None, "explain", chance)
-        chosen_ones = self.choice(question, hits)
+        chosen_ones = self.choice(question, hits, candidates[0])
         if not chosen_ones:  # the passages hold no sentence, as a list of single words does not
             (quotation,) = self.other.write([Question("", question)], [hits], [candidates], [chance], "sentence")
             return replace(quotation, style="explain")
@@ -69,15 +65,11 @@ class ExplainingWriter:
         evidence = tuple({each.passage.id: each.passage for each in chosen_ones}.values())
         return Answer(joined(tuple(words)), "explain", chance, tuple(words), evidence, how="quoted")
 
-    def choice(self, question: str, hits: Sequence[Hit]) -> list[Statement]:
-        """The statements of the explanation, in the order of the documents."""
+    def choice(self, question: str, hits: Sequence[Hit], answer: Candidate) -> list[Statement]:
+        """The statements of the explanation, in the order of the documents, that of the answer first."""
         weighed = self._teller.weighed(question, hits)
-        pool, scores = weighed.statements, self._teller.scores(weighed, "explain")
-        least = self._teller.selector.least("explain")
-        places = chosen(pool, scores, weighed.likeness, WORDS, MOST, least, self._novelty)
-        if len(places) < LEAST and all(pool[at].kind == "sentence" for at in places):
-            places = chosen(pool, scores, weighed.likeness, WORDS, LEAST, 0.0, self._novelty)
-        return [pool[at] for at in in_reading_order(pool, places)]
+        pool, leading = weighed.statements, holding(weighed.statements, answer)
+        return [pool[at] for at in in_reading_order(pool, self._teller.explanation(weighed, leading), leading)]
 
 
 def _between(one: Statement, other: Statement) -> str:

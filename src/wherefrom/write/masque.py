@@ -24,7 +24,7 @@ from wherefrom.features.asking import TurnedQuestion, can_be_told, turned
 from wherefrom.runtime.writer import Short, WriterSession, WritingTask
 from wherefrom.stages import OnWords
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
-from wherefrom.write.attest import adds_nothing, echoes, holds_answer, shares_a_word, unattested
+from wherefrom.write.attest import adds_nothing, echoes, holds_answer, loses_most, shares_a_word, unattested
 from wherefrom.write.explain import Explanation, explained
 from wherefrom.write.marks import WrittenStyle
 from wherefrom.write.spelling import Piece, spelled
@@ -196,7 +196,7 @@ class MasqueWriter:
         if one.candidate is None:
             return True
         if style == "free":
-            return shares_a_word(text, one.candidate.text)
+            return shares_a_word(text, one.candidate.text) and not loses_most(text, one.candidate.text)
         if not holds_answer(text, one.candidate.text):
             return False
         return self._check is None or not self._check.fault(one.task.question, one.candidate, text)
