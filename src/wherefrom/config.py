@@ -21,7 +21,7 @@ from wherefrom.types import Style
 Similarity = Literal["cosine", "dot"]
 Format = Literal[  # what ingest.formats may name
     "txt", "markdown", "html", "pdf", "docx", "pptx", "xlsx", "csv", "odt", "ods", "odp", "rst", "org", "asciidoc",
-    "tex", "picture", "rtf", "epub", "notebook", "man", "message", "mailbox", "jsonl", "wikipedia", "code",
+    "tex", "picture", "rtf", "epub", "notebook", "man", "info", "message", "mailbox", "jsonl", "wikipedia", "code",
     "configuration",
 ]  # fmt: skip
 _Section = TypeVar("_Section")  # any dataclass of settings, or of sections of them

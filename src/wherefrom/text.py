@@ -81,7 +81,10 @@ def clean(text: str) -> str:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _UNPRINTABLE.sub(lambda match: "\n" if match[0] in "\x0b\x0c" else "", text)
-    return text if text.isascii() else unicodedata.normalize("NFC", _LONG_RUN.sub(_joined_run, text))
+    if text.isascii():
+        return text
+    composed = unicodedata.normalize("NFC", _LONG_RUN.sub(_joined_run, text))
+    return _LONG_RUN.sub(_joined_run, composed)  # a few signs are composed as two or three
 
 
 def clean_at(text: str, starts: Sequence[int]) -> tuple[str, list[int]]:

@@ -39,6 +39,14 @@ def test_menus_scripts_notices_and_footers_are_left_out(content: str) -> None:
     assert text.startswith("Bridge\n\n")
 
 
+def test_signs_that_link_to_their_own_heading_are_no_text() -> None:
+    heading = '<h1>Core class<a class="headerlink" href="#core" title="Permalink">¶</a></h1>'
+    body = f'{heading}<p>It has <a href="#a">one</a>.</p>'
+    record = html.read(page(body, "<title>Core class — manual 1.0</title>"), "x.html")
+    assert (record.title, record.text) == ("Core class", "Core class\n\nIt has one.")
+    assert text_of('<p>It is <a href="#c">C</a> or <a href="c.html">#</a>.</p>') == "It is C or #."
+
+
 def test_a_page_of_one_short_paragraph_is_kept() -> None:
     assert text_of("<p>It opened in 1932.</p>") == "It opened in 1932."
 

@@ -105,6 +105,7 @@ ATTACKS: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "labels of a paper": ("labels.tex", lambda: "\\label{" * 50_000),
     "tables of a paper": ("tables.tex", lambda: "\\begin{tabular}{l}" * 10_000 + "a & b\\\\" * 10_000),
     "links of an outline": ("links.org", lambda: "[[a" * MANY),
+    "empty lines of AsciiDoc": ("empty.adoc", lambda: "a\n" + "\n" * 16_000_000),
     "marks of AsciiDoc": ("marks.adoc", lambda: "link:a[<<a*a " * 50_000),
     "a line of a program": ("line.py", lambda: "x" * 10_000_000),
     "types of a program": ("types.c", lambda: ("a*" * 250 + "\n") * 1_000),
@@ -133,6 +134,8 @@ def test_a_word_may_bear_many_marks_but_no_run_is_without_end() -> None:
     few, many = "a" + "\u0316" * 30, "a" + "\u0316" * 31
     assert clean(few) == few
     assert clean(many) == few + "\u034f\u0316"
+    for pair in ("\u0344" * 40, "\ufb1d" + "\u0316" * 30, "a" + "\u0344" * 20):  # two signs each, once composed
+        assert clean(clean(pair)) == clean(pair)
     assert clean("─" * 100) == "─" * 100  # signs that are no marks stay alone
 
 

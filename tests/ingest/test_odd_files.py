@@ -57,6 +57,19 @@ def test_pipes_sockets_devices_and_links_to_nowhere(tmp_path: Path, notes: Path,
     }
 
 
+def test_links_to_nowhere_are_passed_over_where_what_they_name_would_be(tmp_path: Path, notes: Path) -> None:
+    for name in ("jquery.js", "style.css", "logo.png", "fonts", "guide.html"):
+        (notes / name).symlink_to("nowhere")
+    with Library(tmp_path / "library") as library:
+        report = library.ingest([notes])
+    assert {each.sort: each.files for each in report.passed_over} == {
+        "source code": 1,
+        "style sheets": 1,
+        "pictures": 1,
+    }
+    assert {Path(failure.name).name for failure in report.failures} == {"fonts", "guide.html"}
+
+
 def test_the_same_when_they_are_named(tmp_path: Path, notes: Path) -> None:
     os.mkfifo(notes / "pipe.txt")
     named = [notes / "pipe.txt", Path("/dev/zero"), notes / "gone.txt"]

@@ -101,3 +101,57 @@ def test_blocks_without_end_are_read() -> None:
     assert "words" in org.read(b"#+begin_src\nwords", "x.org").text
     assert "words" in asciidoc.read(b"----\nwords", "x.adoc").text
     assert asciidoc.read(b"|===\n|words", "x.adoc").text == "words"
+
+
+MANUAL = """git-knit(1)
+===========
+
+NAME
+----
+git-knit - Tie threads together
+
+SYNOPSIS
+--------
+[verse]
+'git knit' [--purl]
+'git knit' --undo
+
+DESCRIPTION
+-----------
+It joins threads, as linkgit:git-sew[1] does:
+
+ git knit [--all]
+   again
+
+[NOTE]
+Wash it first.
+
+OPTIONS
+-------
+-p::
+--purl::
+	Knit backwards.
+
+    And slowly.
+"""
+
+
+def test_an_asciidoc_manual_keeps_its_listings_and_the_names_of_an_option() -> None:
+    record = asciidoc.read(MANUAL.encode(), "git-knit.txt")
+    assert record.text == "\n\n".join(
+        [
+            "git-knit(1)",
+            "NAME",
+            "git-knit - Tie threads together",
+            "SYNOPSIS",
+            "'git knit' [--purl]\n'git knit' --undo",
+            "DESCRIPTION",
+            "It joins threads, as git-sew(1) does:",
+            " git knit [--all]\n   again",
+            "Wash it first.",
+            "OPTIONS",
+            "-p, --purl\nKnit backwards.",
+            "And slowly.",
+        ]
+    )
+    assert [place.label for place in record.places] == ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS"]

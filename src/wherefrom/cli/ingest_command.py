@@ -45,7 +45,7 @@ def command(
     """Bring files and folders into the library, which is made if there is none.
 
     Reads txt, md, rst, org, adoc, html, pdf, docx, pptx, xlsx, odt, ods, odp, rtf, epub, tex, ipynb, csv, man pages,
-    eml, mbox, jsonl (one {"id", "title", "text"} a line) and WikiExtractor text, also as .gz or .xz; in folders
+    info, eml, mbox, jsonl (one {"id", "title", "text"} a line) and WikiExtractor text, also as .gz or .xz; in folders
     source code only with --set ingest.code=true. Unchanged files are skipped, changed ones replace their old version.
     A file that cannot be read is named with the reason and skipped; the exit code is then 1. A document that is not
     in English is taken, with a warning. Interrupted, run it again to go on.

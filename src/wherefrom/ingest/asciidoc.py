@@ -14,6 +14,7 @@ _HEADING_END = re.compile(r"(?<!\s)\s+=+$")
 _UNDERLINE = re.compile(r"([=~^+-])\1{3,}\s*$")
 _ATTRIBUTE = re.compile(r":[\w!-]+:(?:\s|$)")
 _BLOCK_ATTRIBUTES = re.compile(r"\[[^\]\n]*\]\s*$")
+_AS_IT_STANDS = re.compile(r"\[(verse|listing|literal|source)\b")  # a paragraph below it keeps its lines
 _MACRO = re.compile(r"(?:include|image|video|audio|toc|ifdef|ifndef|ifeval|endif)::[^\s\[]*\[([^\]\n]*)\]")
 _ITEM = re.compile(r"\s*(?:(\*{1,5}|-)|(\.{1,5}|\d{1,3}\.))\s+(?:\[[ x*]\]\s+)?(\S.*)")
 _TERM_END = re.compile(r":{2,4}(?=\s|$)")
@@ -22,7 +23,8 @@ _FENCES = {"----": True, "....": True, "```": True, "++++": False, "////": False
 _EDGES = re.compile(r"(?:={4,}|\*{4,}|_{4,}|--)\s*$")
 _LABEL = re.compile(r"\.(?![. ])(\S.*)")
 _INLINE = re.compile(
-    r"""(?:link:|https?://|mailto:|xref:)(?P<target>[^\s\[\]<>]{1,500})\[(?P<label>[^\]\n]{0,300})\]
+    r"""(?:linkgit|man):(?P<page>[\w.-]{1,100})\[(?P<section>\w{1,4})\]
+    | (?:link:|https?://|mailto:|xref:)(?P<target>[^\s\[\]<>]{1,500})\[(?P<label>[^\]\n]{0,300})\]
     | <<(?P<anchor>[^<>,\n]{1,100})(?:,\s*(?P<text>[^<>\n]{1,200}))?>>
     | (?:kbd|btn|menu|footnote|pass|image|icon|indexterm2?):[\w./-]{0,200}\[(?P<macro>[^\]\n]{0,300})\]
     | (?<![\w`*_+])(?P<mark>[*_`+\#]{1,2})(?=\S)(?P<marked>[^\n]{1,300}?)(?<=\S)(?P=mark)(?![\w`*_+])
@@ -47,6 +49,9 @@ class _Reader:
         self._lines = lines
         self._paragraph: list[str] = []
         self._item = ""
+        self._literal = ""  # what the paragraph is, where it keeps its lines
+        self._listed = False  # since the last heading: what is set in belongs to an item
+        self._underlined = False  # the next line belongs to the heading before it
         self._numbers = 0
         self._rows: list[list[str]] | None = None  # of the table that is open
         self._header = True  # of the document: its attributes and authors are not its text
@@ -56,13 +61,17 @@ class _Reader:
         inside: list[str] = []
         for number, line in enumerate(self._lines):
             stripped = line.rstrip()
-            if fence:
+            if self._underlined:
+                self._underlined = False
+            elif fence:
                 if stripped == fence:
                     if shown:
                         self.blocks.literal("\n".join(inside))
                     fence, inside = "", []
                 else:
                     inside.append(line)
+            elif not stripped and self._rows is None:
+                self._end()
             elif stripped and (stripped[:4] in _FENCES or stripped[:3] == "```") and len(set(stripped[:4])) == 1:
                 self._end()
                 fence, shown = "```" if stripped.startswith("```") else stripped, _FENCES.get(stripped[:4], True)
@@ -81,34 +90,45 @@ class _Reader:
 
     def _line(self, line: str, below: str) -> None:
         under = _UNDERLINE.match(below)
-        if heading := _HEADING.match(line):
+        if self._literal and line and (self._paragraph or not (_BLOCK_ATTRIBUTES.match(line) or _EDGES.match(line))):
+            self._paragraph.append(line)
+        elif heading := _HEADING.match(line):
             self._heading(_HEADING_END.sub("", heading[2]), len(heading[1]))
         elif not self._paragraph and under and line and abs(len(below.rstrip()) - len(line)) <= 2 and line[0].isalnum():
             self._heading(line, "=-~^+".index(under[1]) + 1)
-        elif not line or line == "+" or _UNDERLINE.match(line) or _EDGES.match(line) or line.startswith("//"):
+            self._underlined = True
+        elif line == "+" or _UNDERLINE.match(line) or _EDGES.match(line) or line.startswith("//"):
             self._end()
         elif _ATTRIBUTE.match(line) or _BLOCK_ATTRIBUTES.match(line):
             if not self._paragraph:
                 self._end()
+                kept = _AS_IT_STANDS.match(line)
+                self._literal = kept[1] if kept else ""
         elif macro := _MACRO.match(line):
             self._end()
             self.blocks.add(_words(macro[1].partition(",")[0]) if line.startswith("image") else "")
         elif item := _ITEM.match(line):
             self._end(keep_numbers=True)
+            self._listed = True
             self._numbers = self._numbers + 1 if item[2] else 0
             self._item = f"{self._numbers}. " if item[2] else "- "
             self._paragraph = [item[3]]
         elif not self._paragraph and "://" not in line and (end := _TERM_END.search(line.lstrip(), 1)):
             term, definition = line.lstrip()[: end.start()], line.lstrip()[end.end() :].lstrip()
-            self._item = f"{_words(term)}\n"
+            terms = f"{self._item[:-1]}, " if self._item.endswith("\n") else ""  # several of one definition
+            self._item, self._listed = f"{terms}{_words(term)}\n", True
             self._paragraph = [definition] if definition else []
         elif (label := _LABEL.match(line)) and not self._paragraph:
             self.blocks.add(_words(label[1]))
+        elif line[0] in " \t" and not self._paragraph and not self._item and not self._listed:
+            self._literal = "literal"
+            self._paragraph.append(line)
         else:
             self._paragraph.append(line.strip())
 
     def _heading(self, text: str, level: int) -> None:
         self._end()
+        self._listed = False
         text = _words(text)
         self.title = self.title or text
         self.blocks.heading(text, level)
@@ -137,10 +157,19 @@ class _Reader:
             self.blocks.add(row_text([_words(cell) for cell in row], headings), close=number > 0)
 
     def _end(self, keep_numbers: bool = False) -> None:
+        if not self._paragraph:  # a million empty lines are none
+            self._literal = ""
+            self._item = self._item if self._item.endswith("\n") else ""  # the text of a term comes below it
+            return
+        if self._literal:
+            lines = map(_inline, self._paragraph) if self._literal == "verse" else self._paragraph
+            self.blocks.literal("\n".join(lines))
+            self._paragraph = []
+        self._literal = ""
         text, self._paragraph = _words(" ".join(self._paragraph)), []
         item = self._item
         if item.endswith("\n") and not text:
-            return  # the text of a term comes below it
+            return
         self._item = ""
         if not text:
             return
@@ -153,7 +182,13 @@ class _Reader:
 
 
 def _words(text: str) -> str:
+    return " ".join(_inline(text).split())
+
+
+def _inline(text: str) -> str:
     def meaning(match: re.Match[str]) -> str:
+        if match["page"] is not None:
+            return f"{match['page']}({match['section']})"
         if match["target"] is not None:
             return (match["label"] or match["target"]).partition(",")[0].rstrip("^")
         if match["anchor"] is not None:
@@ -164,4 +199,4 @@ def _words(text: str) -> str:
             return {"nbsp": " ", "plus": "+", "asterisk": "*", "zwsp": ""}.get(match["name"], match[0])
         return match["macro"] or ""
 
-    return " ".join(_INLINE.sub(meaning, text).split())
+    return _INLINE.sub(meaning, text)

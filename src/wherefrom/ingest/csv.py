@@ -42,6 +42,8 @@ def _written(lines: Iterable[list[str]], limit_bytes: int) -> SheetText:
 
 def _rows(lines: Iterable[list[str]]) -> Iterator[SheetRow]:
     for number, values in enumerate(lines, start=1):
+        if not any(values):
+            continue
         texts = {column: " ".join(value.split()) for column, value in enumerate(values, start=1)}
         cells = {column: SheetCell(text, not _is_value(text)) for column, text in texts.items() if text}
         if cells:

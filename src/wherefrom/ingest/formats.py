@@ -19,6 +19,7 @@ from wherefrom.ingest import (
     docx,
     epub,
     html,
+    info,
     jsonl,
     mail,
     man,
@@ -98,6 +99,7 @@ _WHOLE: dict[str, Callable[[bytes, str], Record]] = {
     "tex": tex.read,
     "rtf": rtf.read,
     "man": man.read,
+    "info": info.read,
     "notebook": notebook.read,
     "code": code.read,
     "generated": code.read,
@@ -375,6 +377,8 @@ def _sniffed(head: bytes) -> str | None:
         return "wikipedia"
     if _HTML.match(start):
         return "html"
+    if info.is_info(head):
+        return "info"
     return "jsonl" if _is_json_lines(start) else None
 
 

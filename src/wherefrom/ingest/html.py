@@ -31,6 +31,7 @@ def read(data: bytes, name: str) -> Record:
     if page is None:
         return Record(None, readable_name(name), "")
     try:
+        _drop_permalinks(page)
         title = _title(page)
         _prune(page)
         _keep_marked_main(page)
@@ -47,6 +48,7 @@ def fragment_text(markup: str) -> str:
     page = _parsed(markup)
     if page is None:
         return ""
+    _drop_permalinks(page)
     _prune(page)
     return laid_out(_set(_blocks(page)), "")[0]
 
@@ -222,6 +224,16 @@ _MENU = re.compile(
     r"|social|skip-?link)(?:$|[\s_-])",
     re.I,
 )
+
+
+_PERMALINKS = frozenset("¶#§🔗")
+
+
+def _drop_permalinks(page: Any) -> None:
+    """Take out the signs beside headings and terms that link to these, as makers of manuals set them."""
+    for link in list(page.iter("a")):
+        if link.get("href", "").startswith("#") and not len(link) and (link.text or "").strip() in _PERMALINKS:
+            _drop(link)
 
 
 def _prune(page: Any) -> None:

@@ -220,7 +220,7 @@ class _Run:
     def _file(self, file: InputFile, parser: FilesReader, reached: Callable[[int], None]) -> None:
         source = file.source
         known_hash = self.folder.store.file_hash(source)
-        if known_hash is None and not file.named and _is_file(file.path) and self._passed_over(file, parser):
+        if known_hash is None and not file.named and _tells_its_kind(file.path) and self._passed_over(file, parser):
             self.tally.ignored.append(shown_path(file.path))
             return
         digest = parser.hash(file.path)
@@ -341,10 +341,10 @@ class _Run:
         self._batch_begun = time.monotonic()
 
 
-def _is_file(path: Path) -> bool:
-    """Whether it is an ordinary file; where that cannot be seen, reading it will say why."""
+def _tells_its_kind(path: Path) -> bool:
+    """Whether its name does, or its bytes; of a link to nowhere without a suffix, reading says what is wrong."""
     try:
-        return path.is_file()
+        return path.suffix != "" or path.is_file()
     except OSError:
         return False
 
