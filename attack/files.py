@@ -6,8 +6,10 @@ import gzip
 import lzma
 import random
 
+from bench.measure import ROOT
+
 from attack import office_grammar as office
-from attack.grammar import Make, docx, json_lines, markdown, mutated, page, pdf, plain, wikipedia
+from attack.grammar import MOST_BYTES, Make, docx, json_lines, markdown, mutated, page, pdf, plain, wikipedia
 from attack.markup_grammar import MACHINES, MARKUP, code, configuration
 
 FORMATS: dict[str, Make] = {
@@ -36,6 +38,15 @@ _EQUALLY: tuple[tuple[str, ...], ...] = (
 )
 
 
+def sample_files() -> dict[str, list[bytes]]:
+    """What people's files look like: those of the sample library."""
+    samples: dict[str, list[bytes]] = {}
+    for path in sorted((ROOT / "sample" / "library").rglob("*")):
+        if path.is_file() and path.suffix in FORMATS:
+            samples.setdefault(path.suffix, []).append(path.read_bytes())
+    return samples
+
+
 def some_suffix(chance: random.Random) -> str:
     return chance.choice(chance.choice(_EQUALLY))
 
@@ -44,7 +55,7 @@ def some_file(chance: random.Random, samples: dict[str, list[bytes]], format: st
     """(suffix, bytes): of a grammar, or a sample file, mutated or not, packed or not."""
     suffix = format if format is not None else some_suffix(chance)
     known = samples.get(suffix, [])
-    data = chance.choice(known) if known and chance.random() < 0.3 else FORMATS[suffix](chance)
+    data = chance.choice(known) if known and chance.random() < 0.3 else _made(chance, suffix)
     if chance.random() < (0.2 if suffix in _ARCHIVES else 0.6):  # a changed byte spoils most archives at once
         data = mutated(chance, data, known)
     if chance.random() < 0.06:
@@ -53,6 +64,13 @@ def some_file(chance: random.Random, samples: dict[str, list[bytes]], format: st
     if chance.random() < 0.02:
         suffix = some_suffix(chance)  # a name that lies
     return suffix, data
+
+
+def _made(chance: random.Random, suffix: str) -> bytes:
+    """Of a grammar, which now and then makes one of many megabytes: how long those take says nothing."""
+    while len(data := FORMATS[suffix](chance)) > 4 * MOST_BYTES:
+        pass
+    return data
 
 
 def packed(chance: random.Random, data: bytes) -> tuple[bytes, str]:

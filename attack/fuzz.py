@@ -15,14 +15,12 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.measure import ROOT
-
 import wherefrom.cli
 import wherefrom.cli.ingest_command
 import wherefrom.ingest.run
 from attack.campaign import Attempt, Campaign, Outcome
 from attack.children import Say, ran
-from attack.files import FORMATS, some_file
+from attack.files import sample_files, some_file
 from wherefrom import Library
 from wherefrom.config import Settings
 from wherefrom.errors import IngestError
@@ -46,15 +44,6 @@ def attempt(given: Attempt) -> Outcome:
         begin = _read_on(given, inputs, begin, outcome)
     _taken_in(given, inputs[: given.share(TAKEN_IN)], outcome)
     return outcome
-
-
-def sample_files() -> dict[str, list[bytes]]:
-    """What people's files look like: those of the sample library."""
-    samples: dict[str, list[bytes]] = {}
-    for path in sorted((ROOT / "sample" / "library").rglob("*")):
-        if path.is_file() and path.suffix in FORMATS:
-            samples.setdefault(path.suffix, []).append(path.read_bytes())
-    return samples
 
 
 # ------------------------------------------------------------------------------------- one after the other
@@ -84,10 +73,8 @@ def _read_on(given: Attempt, inputs: list[tuple[str, bytes]], begin: int, outcom
                     left = line
                     break
                 left = b""
-                at, used = (
-                    _noted(line.decode("utf-8", "replace").rstrip("\n"), inputs, given, outcome, at),
-                    cpu(process),
-                )
+                at = _noted(line.decode("utf-8", "replace").rstrip("\n"), inputs, given, outcome, at)
+                used = cpu(process)
             if cpu(process) - used > CPU_SECONDS:
                 finished = False
                 os.kill(process, signal.SIGUSR1)
@@ -97,19 +84,20 @@ def _read_on(given: Attempt, inputs: list[tuple[str, bytes]], begin: int, outcom
     _, status = os.waitpid(process, 0)
     if at + 1 >= len(inputs) and finished:
         return len(inputs)
-    stack = _innermost(notes)
     suffix, data = inputs[min(at + 1, len(inputs) - 1)]
-    if not finished:
-        outcome.break_(
-            f"over {CPU_SECONDS:g} s in {stack}", f"{len(data)} bytes of {suffix}", _kept(given, suffix, data)
-        )
-    elif status:
-        kind = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"status {os.WEXITSTATUS(status)}"
-        outcome.break_(
-            f"the process dies: {kind} in {stack}", f"{len(data)} bytes of {suffix}", _kept(given, suffix, data)
-        )
+    if kind := _end(finished, status):
+        outcome.break_(f"{kind} in {_innermost(notes)}", f"{len(data)} bytes of {suffix}", kept(given, suffix, data))
     outcome.tried += 1
     return at + 2
+
+
+def _end(finished: bool, status: int) -> str:
+    """Why a process ended before its inputs did."""
+    if not finished:
+        return f"over {CPU_SECONDS:g} s"
+    if os.WIFSIGNALED(status):
+        return f"the process dies: signal {os.WTERMSIG(status)}"
+    return f"the process dies: status {os.WEXITSTATUS(status)}" if status else ""
 
 
 def _noted(line: str, inputs: list[tuple[str, bytes]], given: Attempt, outcome: Outcome, at: int) -> int:
@@ -118,10 +106,14 @@ def _noted(line: str, inputs: list[tuple[str, bytes]], given: Attempt, outcome: 
     if what == "wrong":
         kind, _, about = rest.partition("\t")
         suffix, data = inputs[at + 1]
-        outcome.break_(kind, f"{len(data)} bytes of {suffix}: {about}", _kept(given, suffix, data))
+        outcome.break_(kind, f"{len(data)} bytes of {suffix}: {about}", kept(given, suffix, data))
         return at
     if what == "took":
         outcome.reach("slowest_ms", float(rest))
+        if float(rest) > 1000 * CPU_SECONDS:  # it ended by itself between two looks
+            suffix, data = inputs[at + 1]
+            kind = f"over {CPU_SECONDS:g} s in {suffix}"
+            outcome.break_(kind, f"{len(data)} bytes: {rest} ms", kept(given, suffix, data))
         return at
     if what == "read":
         outcome.count("read")
@@ -130,7 +122,7 @@ def _noted(line: str, inputs: list[tuple[str, bytes]], given: Attempt, outcome: 
     return int(what)
 
 
-def _kept(given: Attempt, suffix: str, data: bytes) -> str:
+def kept(given: Attempt, suffix: str, data: bytes) -> str:
     """The input, kept to be read again: `wherefrom ingest FILE`."""
     breaks = given.shared.parent / "breaks"
     breaks.mkdir(exist_ok=True)

@@ -101,6 +101,26 @@ rst = _of(
 """,
     "` `` * ** | _ __ :: : .. [ ] < > ~ = - + # \\ code-block list-table only raw function c:function math :ref: _` ` `_",
 )
+info = _of(
+    """
+\x1f⏎File: a.info,  Node: «t»,  Next: «t»,  Up: «t»⏎
+\x1f⏎File: a.info,  Node: «m»
+«t»⏎****
+«t»⏎«p»
+* Menu:⏎⏎* «t»::  «t»
+* «t»: «t».   «t»
+     «t»
+'-«n»'⏎     «t»
+   * «t»
+(*note «t»: «t».) *Note «t»::
+*note «p»
+\x00\x08[index\x00\x08]
+\x00\x08[image src="«t»"\x00\x08]
+\x1f⏎Tag Table:⏎Node: «t»\x7f«n»⏎\x1f⏎End Tag Table
+«m»«t»«m»
+""",
+    "* = - . :: : *note \x00\x08[ \x00\x08] Menu: File: Node: Up: Top ,",
+)
 org = _of(
     """
 * «t» :a:b:
@@ -513,6 +533,7 @@ def mailbox(chance: random.Random) -> bytes:
 MARKUP: dict[str, Callable[[random.Random], bytes]] = {
     ".rst": rst,
     ".org": org,
+    ".info": info,
     ".adoc": asciidoc,
     ".tex": tex,
     ".rtf": rtf,

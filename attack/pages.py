@@ -64,13 +64,14 @@ _LOOK = """() => ({
   hacked: window.hacked ?? null,
   violations: window.violations ?? [],
   strange: [...document.querySelectorAll(
-    "body :is(script, iframe, object, embed, base, meta, link, style, form[action], math, template), [srcdoc]"
+    "body :is(script, iframe, object, embed, base, meta, link, style, form[action], math, template:not(#icon)),"
+    + "[srcdoc]"
   )].map((each) => each.outerHTML.slice(0, 200)),
   handlers: [...document.querySelectorAll("*")].flatMap((each) =>
     each.getAttributeNames().filter((name) => /^on/.test(name)).map((name) => `${each.tagName} ${name}`)),
   links: [...document.querySelectorAll("a[href], img[src], [action], [formaction]")]
     .map((each) => each.getAttribute("href") ?? each.getAttribute("src") ?? "action")
-    .filter((link) => !/^(#|openapi\\.json|blob:|data:image\\/|\\/?originals\\/)/.test(link)),
+    .filter((link) => !/^(#|openapi\\.json|icon\\.svg$|blob:|data:image\\/|\\/?originals\\/)/.test(link)),
   place: location.origin,
 })"""
 

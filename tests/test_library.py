@@ -292,6 +292,21 @@ class TestOpening:
         with pytest.raises(LibraryDamaged, match="cannot be read as a database"):
             Library(library.path).documents()
 
+    def test_settings_that_are_lost_are_told_and_none_are_invented(self, library: Library, notes: Path) -> None:
+        library.ingest([notes])
+        library.close()
+        with sqlite3.connect(library.path / "documents.sqlite") as connection:
+            connection.execute("DELETE FROM meta WHERE name = 'settings'")
+        for action in (Library.check, Library.documents):
+            with pytest.raises(LibraryDamaged, match="has lost the settings it was made with; `wherefrom rescue"):
+                action(Library(library.path))
+
+    @pytest.mark.parametrize("number", ["9" * 20, "9" * 5000, "-1", "\u00b2", ""])
+    def test_a_passage_whose_number_is_none_is_not_there(self, library: Library, notes: Path, number: str) -> None:
+        library.ingest([notes])
+        with pytest.raises(NotFound, match="there is no passage"):
+            library.passage(f"boiler.md#{number}")
+
     def test_settings_that_shaped_the_passages_are_kept_and_cannot_change(self, tmp_path: Path, notes: Path) -> None:
         path = tmp_path / "library"
         Library(path, resolve(overrides=["split.words=50"])).ingest([notes])
@@ -364,6 +379,30 @@ class TestCheck:
 
     def test_a_sound_library_has_no_problems(self, filled: Library) -> None:
         assert filled.check().problems == ()
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "UPDATE index_file SET file = char(0) || file",
+            "UPDATE document SET passages = 'many', live = 0",
+            "UPDATE meta SET value = '\"much\"' WHERE name = 'changes'",
+        ],
+    )
+    def test_rows_that_nobody_can_work_with_are_said_to_be_damaged(self, filled: Library, damage: str) -> None:
+        with sqlite3.connect(filled.path / "documents.sqlite") as connection:
+            connection.execute(damage)
+        connection.close()
+        for write in (lambda: filled.remove(["garden.txt"]), lambda: filled.build_index("bm25")):
+            with pytest.raises(LibraryDamaged, match=r"`wherefrom (rescue|check)"):
+                write()
+
+    def test_what_is_wrong_with_a_call_is_no_damage(self, filled: Library) -> None:
+        def report(*_: int) -> None:
+            raise ValueError("of the caller")
+
+        with pytest.raises(ValueError, match="of the caller"):
+            filled.build_index("bm25", report)
+        assert filled.check().sound
 
     @pytest.mark.parametrize("damage", ["gone", "emptied", "torn", "garbled"])
     def test_a_broken_index_is_built_anew(self, filled: Library, damage: str) -> None:
@@ -448,7 +487,7 @@ class TestCheck:
         assert filled.check().problems == ()
         assert ids_found(filled, "roses") == ["garden.txt"]
 
-    @pytest.mark.parametrize("damage", ["gone", "cut", "a page", "its end", "its head"])
+    @pytest.mark.parametrize("damage", ["gone", "cut", "a page", "its end", "its head", "zeros"])
     def test_changes_that_a_damaged_log_lost_are_told(self, filled: Library, notes: Path, damage: str) -> None:
         """The log of a writer that was killed is all that has the last changes."""
         code = (
@@ -464,13 +503,15 @@ class TestCheck:
         data[at] ^= 1
         if damage in ("gone", "cut"):
             data = data[: len(data) // 3] if damage == "cut" else bytearray()
+        elif damage == "zeros":
+            data[:4096] = bytes(4096)
         log.write_bytes(data)
         whole = shutil.copytree(filled.path, filled.path.with_name("copy"))
         looked = filled.check(repair=False)
         assert any("the last changes are lost" in problem.what for problem in looked.problems)
         filled.close()
-        if damage == "a page":
-            assert not Library(whole).rescue(whole.with_name("new")).whole
+        notes_of_rescue = Library(whole).rescue(whole.with_name("new")).notes
+        assert any("ingest again what was changed last" in note for note in notes_of_rescue)
         assert not Library(whole).check().sound
         with Library(whole) as library:
             library.ingest([notes])

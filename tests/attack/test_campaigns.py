@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import subprocess
 import sys
 import zipfile
@@ -19,7 +20,7 @@ from attack.campaign import Attempt, Broke, Campaign, Outcome, run
 from attack.private_postgres import NoPostgres, programs
 from bench.measure import ROOT
 
-from attack import coverage, damage, fuzz, kills, shared
+from attack import coverage, coverage_child, damage, fuzz, kills, shared
 from effort import times
 from wherefrom import Library
 from wherefrom.types import Document
@@ -127,8 +128,9 @@ def test_damage_that_check_calls_sound_would_be_noticed(tmp_path: Path) -> None:
 def test_a_rescue_that_loses_a_document_without_a_word_would_be_noticed(tmp_path: Path) -> None:
     with Library(tmp_path / "library") as library:
         library.put([Document("one", "A text.")])
+        earlier = {"document: one": damage._of(lambda: damage._plain(library.document, "one"))}
     outcome = Outcome()
-    damage._rescued(tmp_path / "library", {"document: one": "{}", "document: two": "{}"}, "it", outcome, "")
+    damage._rescued(tmp_path / "library", {"document: one": "{}", "document: two": "{}"}, earlier, "it", outcome, "")
     assert [broke.kind for broke in outcome.broke] == [
         "rescue: a document is rescued that was not written so (it)",
         "rescue: a document is lost without a word (it)",
@@ -153,38 +155,77 @@ def test_a_file_that_takes_too_long_would_be_noticed(tmp_path: Path, monkeypatch
     monkeypatch.setattr(fuzz, "read", endless)
     outcome = Outcome()
     (tmp_path / "shared").mkdir()
-    given = Attempt(0, kills.random.Random(1), tmp_path, tmp_path / "shared")
+    given = Attempt(0, random.Random(1), tmp_path, tmp_path / "shared")
     assert fuzz._read_on(given, [(".txt", b"text"), (".txt", b"text")], 0, outcome) == 1
-    assert [broke.kind.partition(" in ")[0] for broke in outcome.broke] == ["over 0.2 s"]
+    fuzz._noted("took\t250.0", [(".txt", b"text")], given, outcome, -1)  # that ended by itself between two looks
+    assert [broke.kind.partition(" in ")[0] for broke in outcome.broke] == ["over 0.2 s"] * 2
 
 
 @pytest.mark.parametrize("suffix", [".docx", ".epub", ".txt"])
 def test_coverage_bends_what_is_inside_an_archive(suffix: str) -> None:
-    coverage._take_template(suffix)
-    data = coverage.packed(suffix, b"<w>bent")
+    data = coverage_child.packed(suffix, b"<w>bent")
     if suffix == ".txt":
         assert data == b"<w>bent"
         return
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [archive.read(name) for name in archive.namelist()]
     assert members.count(b"<w>bent") == 1
-    assert coverage.unpacked(data) == max(members, key=len) != b"<w>bent"
+    assert coverage_child.unpacked(data) == max(members, key=len) != b"<w>bent"
+
+
+def covered(suffix: str, work: Path, inputs: int) -> Attempt:
+    """The attempt that bends this format."""
+    (work / "shared").mkdir()
+    (work / "own").mkdir()
+    number = list(coverage.FORMATS).index(suffix)
+    return Attempt(number, random.Random(1), work / "own", work / "shared", size=inputs / coverage.RUNS)
+
+
+def test_what_ends_the_reader_is_kept_as_the_file_that_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(command: list[str], **_: object) -> None:
+        folder, corpus = map(Path, command[4:6])
+        (folder / "crash-1").write_bytes(b"<w>bent")
+        (corpus / "seed").write_bytes(b"<w>bent")
+
+    monkeypatch.setattr(subprocess, "run", dies)
+    outcome = coverage.attempt(covered(".docx", tmp_path, inputs=1))
+    (file,) = (tmp_path / "breaks").glob("*.docx")
+    assert outcome.broke[0].again.endswith(file.name)
+    with zipfile.ZipFile(file) as archive:
+        assert [archive.read(name) for name in archive.namelist()].count(b"<w>bent") == 1
+    assert not (tmp_path / "shared" / "corpus.docx" / "seed").exists()  # the next process would end at it again
+
+
+def test_a_process_that_reads_nothing_is_no_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "false")
+    with pytest.raises(RuntimeError, match="no input was read"):
+        coverage.attempt(covered(".txt", tmp_path, inputs=3))
+
+
+def test_a_member_that_cannot_be_unpacked_is_bent_as_it_is() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.xml", "text " * 1000)
+    broken = out.getvalue().replace(out.getvalue()[35:45], bytes(10))  # of the packed text, behind 35 bytes of names
+    assert coverage_child.unpacked(broken) == broken
 
 
 def test_what_coverage_finds_would_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def finds(command: list[str], **_: object) -> None:
         folder = Path(command[4])
-        notes = coverage._Notes(folder)
+        notes = coverage_child.Notes(folder)
         notes.wrong("an empty text", "it is empty", b"hollow")
         notes.wrong("an empty text", "the same hole", b"again")
-        notes.done = 3
-        notes.count()
+        notes.took(fuzz.CPU_SECONDS + 1, ".txt", b"slow where it is watched")
+        for done in (2, 3):
+            notes.hear("read", b"sound")
+            notes.done = done
+            notes.count()
         (folder / "timeout-1").write_bytes(b"for ever")
 
-    monkeypatch.setattr(coverage.subprocess, "run", finds)
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "own").mkdir()
-    given = Attempt(0, kills.random.Random(1), tmp_path / "own", tmp_path / "shared", size=4 / coverage.RUNS)
-    outcome = coverage.attempt(given)
-    assert outcome.tried == 4
+    monkeypatch.setattr(subprocess, "run", finds)
+    outcome = coverage.attempt(covered(".txt", tmp_path, inputs=4))
+    assert (outcome.tried, outcome.counts["read"]) == (4, 2)
     assert [broke.kind for broke in outcome.broke] == ["an empty text", "the process dies: timeout in .txt"]

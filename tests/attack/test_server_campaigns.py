@@ -155,6 +155,18 @@ def test_what_runs_or_leads_elsewhere_would_be_noticed() -> None:
     assert set(kinds(outcome)) == noticed
 
 
+def test_what_the_page_has_of_its_own_is_nothing_strange() -> None:
+    outcome = Outcome()
+    try:
+        with chromium() as browser:
+            page = browser.new_page()
+            page.set_content((ROOT / "src/wherefrom/server/page/index.html").read_text(encoding="utf-8"))
+            pages._judged(page, [], "", "http://127.0.0.1:1", outcome)
+    except NoBrowser as error:
+        pytest.skip(str(error))
+    assert kinds(outcome) == ["the page was left"]
+
+
 # Load and long use.
 
 

@@ -52,6 +52,7 @@ class TestOrigins:
             {"Origin": "https://evil.example"},
             {"Origin": "null"},
             {"Origin": "http://127.0.0.1:9999"},
+            {"Origin": "http://["},
             {"Sec-Fetch-Site": "cross-site"},
             {"Sec-Fetch-Site": "same-site"},
         ],

@@ -19,7 +19,7 @@ _NAMES = ("connection", "passages", "checking")  # of a thread's connections
 # What keeps a sound database from being used.
 _UNUSABLE = ("BUSY", "CANTOPEN", "FULL", "IOERR", "LOCKED", "NOMEM", "PERM", "READONLY")
 # What reading damaged rows may raise: texts that are not UTF-8, nothing where a number was, JSON that is none.
-_UNREADABLE = (sqlite3.Error, ValueError, TypeError, IndexError, OverflowError)
+UNREADABLE = (sqlite3.Error, ValueError, TypeError, IndexError, OverflowError)
 
 
 class Database:
@@ -46,7 +46,7 @@ class Database:
         """This thread's connection; whatever is wrong with the database, in the user's words."""
         try:
             yield self._connection("connection", create)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise damaged(self.path, error) from None  # it may hold text of a document
 
     @contextmanager
@@ -91,7 +91,7 @@ class Database:
                 yield connection
             finally:
                 connection.execute("COMMIT")
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise damaged(self.path, error) from None
 
     @contextmanager
@@ -101,7 +101,7 @@ class Database:
             connection = self._connection("checking")
             connection.text_factory = lambda data: data.decode("utf-8", "replace")
             yield connection
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise damaged(self.path, error) from None
 
     def version(self) -> int:

@@ -40,6 +40,7 @@ from wherefrom.errors import (
 )
 from wherefrom.stages import Index, ServedIndex, SlowIndex
 from wherefrom.store import schema
+from wherefrom.store.database import UNREADABLE, damaged
 from wherefrom.store.documents import DocumentStore
 from wherefrom.store.rows import Misfit, heading
 from wherefrom.store.sqlite import SQLiteStore, Staged
@@ -63,6 +64,7 @@ BATCH = 20_000
 ALWAYS = ("bm25",)  # indexes that every library has, unless it was made to be searched on a server
 _SERVED = ("qdrant",)  # indexes on a server: what is kept there is not kept here too
 _SLOW_BATCH = 1_024  # passages that a slow index is given at a time, and what an interruption loses
+OLDER = "the database is older than library.toml"
 _BUSY_PAUSE = 0.5  # seconds until it is tried again to write where another process does
 _NEEDED = {"hybrid": "dense"}  # by kinds of retrieval that are not called like an index
 
@@ -166,7 +168,7 @@ class LibraryFolder:
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
-        """What a disk that is full or fails says while it is written to."""
+        """What a disk that is full or fails says while it is written to, and what comes of damaged rows."""
         try:
             yield
         except DiskFull:  # of whatever disk it is
@@ -179,6 +181,10 @@ class LibraryFolder:
                 raise LibraryError(
                     f"the library at {self.path} cannot be written to: {where}{error.strerror or error}"
                 ) from error
+            raise
+        except UNREADABLE as error:  # of the library's rows, if these are damaged; else of what was to be written
+            if any(self.local.problems()) or any(True for _ in self.local.misfits()):
+                raise damaged(self.local.path, error) from None
             raise
 
     def put(self, documents: Sequence[Document], files: Mapping[str, bytes] | None = None) -> None:
@@ -321,8 +327,8 @@ class LibraryFolder:
             yield from (Problem(damage, repaired=False) for damage in damages)
             yield Problem(f"`wherefrom rescue {self.path} NEW` saves what is whole into a new library", repaired=False)
             return
-        if not lost and _noted_changes(_text_or_none(self.path / "library.toml")) > self.local.changes():
-            lost = "the database is older than library.toml"
+        if not lost and noted_changes(self.path) > self.local.changes():
+            lost = OLDER
         misfits = list(self.store.misfits())
         interrupted = self._interrupted()
         faults = {name: self._index_fault(name, interrupted) for name in self.indexes}
@@ -409,11 +415,7 @@ class LibraryFolder:
     def _rebuild(self, name: str, report: Callable[[int, int], None] = lambda *_: None) -> None:
         """Build an index beside the old one, which serves until one transaction says that the new one is it."""
         unfinished = self.path / "index" / f"{name}.new"
-        if unfinished.exists():
-            _erased(self._make_indexes[name](unfinished, self.settings.index))
-        shutil.rmtree(unfinished, ignore_errors=True)
-        index = self._make_indexes[name](unfinished, self.settings.index)
-        index.create()
+        index = self._laid(name, unfinished)
         notes = self._fill(name, index, report)
         index.commit()
         index.close()
@@ -428,6 +430,15 @@ class LibraryFolder:
         if fresh != before:
             shutil.rmtree(before, ignore_errors=True)
         self._find_indexes()
+
+    def _laid(self, name: str, folder: Path) -> Index:
+        """An empty index in a folder, whatever a killed writer left there: nothing counts on that."""
+        if folder.exists():
+            _erased(self._make_indexes[name](folder, self.settings.index))
+        shutil.rmtree(folder, ignore_errors=True)
+        index = self._make_indexes[name](folder, self.settings.index)
+        index.create()
+        return index
 
     def _fill(self, name: str, index: Index, report: Callable[[int, int], None]) -> dict[str, object]:  # noqa: ARG002
         """Put all passages into an empty index, unless it is a slow one; what is to be noted of it."""
@@ -461,9 +472,7 @@ class LibraryFolder:
         sealed = {}
         for name in sorted(wanted):
             folder = self.path / "index" / name
-            index = self._make_indexes[name](folder, self.settings.index)
-            index.create()
-            index.close()
+            self._laid(name, folder).close()
             sealed[name] = file_sums(folder, {})
         self.local.create({"settings": to_mapping(self.settings)}, sealed)
         self._find_indexes()
@@ -677,10 +686,10 @@ def _with_check(changes: int) -> str:
     return f"{changes}-{row_sum(('changes', changes)).hex()[:8]}"
 
 
-def _noted_changes(toml: str | None) -> int:
-    """How many changes library.toml knows of; 0 where it cannot be read."""
+def noted_changes(path: Path) -> int:
+    """How many changes the library.toml of a library knows of; 0 where it cannot be read."""
     with suppress(tomllib.TOMLDecodeError, ValueError):
-        noted = str(tomllib.loads(toml or "").get("changes", ""))
+        noted = str(tomllib.loads(_text_or_none(path / "library.toml") or "").get("changes", ""))
         number = int(noted.partition("-")[0])
         return number if noted == _with_check(number) else 0
     return 0

@@ -17,6 +17,7 @@ from typing import NamedTuple
 _USUAL_SIZE = 4096  # of a page, where the file's head cannot be believed
 _INNER_INDEX, _INNER_TABLE, _LEAF_INDEX, _LEAF_TABLE = 2, 5, 10, 13
 _FRAME_HEAD, _LOG_HEAD = 24, 32
+_LOG_MARKS = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")  # one of them begins a log; zeros are none
 _WHOLE_NUMBERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes of a number, by its type
 _MOST_LEVELS = 40  # of a tree: more are a circle
 
@@ -69,8 +70,8 @@ class Pages:
         yield from self._below(root, index, 0)
 
     def fault(self) -> str | None:
-        """What is wrong with the log, in words."""
-        return self._log.fault()
+        """What is wrong with the log, in words; its end too, of which these pages have what is right."""
+        return self._log.fault() or self._log.torn()
 
     def rows_on(self, number: int, index: bool = False) -> Iterator[StoredRow | None]:
         """The rows on one leaf; None for each that cannot be told, or that must have been there."""
@@ -230,12 +231,23 @@ class WriteAheadLog:
         """What is wrong with it, in words: nothing is with what a killed writer leaves behind the last commit."""
         if len(self.data) < _LOG_HEAD:
             return None
-        if _frame_sum(self.data[:24], (0, 0), self._order) != _pair(self.data, 24):
+        known = self.data[:4] in _LOG_MARKS
+        if not known or _frame_sum(self.data[:24], (0, 0), self._order) != _pair(self.data, 24):
             return "its head is not what was written"
-        frames = list(self._frames(self.page_size))
-        last = max((place for place, frame in enumerate(frames) if frame.right and frame.commits), default=0)
-        wrong = sum(not frame.right for frame in frames[:last])
+        frames, changes = self._changes()
+        wrong = sum(not frame.right for frame in frames[:changes])
         return f"{wrong} of its pages are not what was written" if wrong else None
+
+    def torn(self) -> str | None:
+        """That a change behind the last whole one is not what was written: damage, or the instant of a kill."""
+        frames, changes = self._changes()
+        torn = any(frame.commits and not frame.right for frame in frames[changes:])
+        return "its last change is not what was written" if torn else None
+
+    def _changes(self) -> tuple[list[_Frame], int]:
+        """All frames, and how many of them there are up to the last whole change."""
+        frames = list(self._frames(self.page_size))
+        return frames, max((place for place, frame in enumerate(frames, 1) if frame.right and frame.commits), default=0)
 
     @property
     def _order(self) -> str:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from wherefrom.config import FIXED_SECTIONS, Settings, from_mapping
 from wherefrom.errors import DiskFull, LibraryBusy, LibraryDamaged, LibraryError, LibraryMissing, SettingsError, is_full
 from wherefrom.store import schema
-from wherefrom.store.library import LibraryFolder, MakeIndex, SplitText
+from wherefrom.store.library import OLDER, LibraryFolder, MakeIndex, SplitText, noted_changes
 from wherefrom.store.pages import Pages, StoredRow, Unreadable
 from wherefrom.store.rows import content_hash, document_sum
 from wherefrom.store.sums import row_sum
@@ -240,6 +240,8 @@ class _Remains:
             yield f"the pages or headings of {self._unplaced:,} documents are lost; ingest those files again"
         if fault := self._pages.fault():
             yield f"the log of the last changes is damaged ({fault}); ingest again what was changed last"
+        elif noted_changes(self.path) > self._changes():
+            yield f"{OLDER}: the last changes are lost; ingest again what was changed last"
 
     def stays(self) -> Iterator[str]:
         uploads = self.path / "server" / "uploads"
@@ -255,12 +257,22 @@ class _Remains:
         values = [row.number if value is None else value for value in row.values[:columns]]
         return row.whole and (not self._summed or row.values[columns:] == (row_sum(values),))
 
-    def _read_settings(self) -> None:
+    def _meta(self, name: str) -> object:
+        """A fact about the library, where it is what was written."""
         saved: object = None
         for row in self._tables["meta"].all():
-            if row.values[0] == "settings" and self._right("meta", row):
+            if row.values[0] == name and self._right("meta", row):
                 with suppress(ValueError):
                     saved = json.loads(str(row.values[1]))
+        return saved
+
+    def _changes(self) -> int:
+        """How often documents came in or went."""
+        changes = self._meta("changes")
+        return changes if isinstance(changes, int) else 0
+
+    def _read_settings(self) -> None:
+        saved = self._meta("settings")
         if not isinstance(saved, dict):
             with suppress(OSError, ValueError):
                 saved = tomllib.loads((self.path / "library.toml").read_text(encoding="utf-8")).get("settings")

@@ -234,9 +234,7 @@ class SharedFolder(LibraryFolder):
         for name in sorted(self._wanted()):
             folder = self._folder(name)
             if not folder.exists() or not self.local.sealed(name):
-                index = self._make_indexes[name](folder, self.settings.index)
-                index.create()
-                index.close()
+                self._laid(name, folder).close()
                 self.local.seal({name: file_sums(folder, {})})
         if not (self.path / "library.toml").exists():
             self._write_toml()

@@ -15,7 +15,7 @@ from wherefrom.errors import LibraryDamaged, LibraryError, LibraryForeign, Libra
 from wherefrom.stages import KeyRanges
 from wherefrom.store import schema
 from wherefrom.store import within as part_of
-from wherefrom.store.database import Database
+from wherefrom.store.database import Database, damaged
 from wherefrom.store.pages import WriteAheadLog
 from wherefrom.store.reading import StoredText, stored_text
 from wherefrom.store.rows import (
@@ -191,6 +191,8 @@ class SQLiteStore:
 
     def _retire(self, connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> Counts:
         rows = connection.execute(f"SELECT key, first, passages FROM document WHERE {where}", values).fetchall()
+        if not all(isinstance(value, int) for row in rows for value in row):
+            raise damaged(self.path, TypeError())
         for number, first, passages in rows:
             # Its own alone: where the row is damaged, its numbers may point to another's.
             own, keys = "key >= ?1 AND key < ?1 + ?2 AND document = ?3", (first, passages, number)

@@ -54,7 +54,7 @@ def _differs(path: Path, written: FileSum, deep: bool) -> bool:
         if path.stat().st_size != written.size:
             return True
         return (deep or path.name.endswith(_REWRITTEN)) and _file_sum(path) != written
-    except OSError:  # gone, or a disk that cannot read it any more
+    except (OSError, ValueError):  # gone, a disk that cannot read it any more, or a damaged row without a name
         return True
 
 
