@@ -126,6 +126,18 @@ def test_passages_may_carry_their_titles(built: tuple[Path, Path], tmp_path: Pat
     assert not any(passage.title for passage in first.passages)
 
 
+def test_passages_may_be_those_of_bm25_alone(built: tuple[Path, Path], tmp_path: Path) -> None:
+    data, out = built
+    build(data, tmp_path, TenPassagesSettings(match=False))
+    others = [
+        [passage["url"] for passage in row["passages"]] != [passage["url"] for passage in plain["passages"]]
+        for row, plain in zip(rows(out, "train"), rows(tmp_path, "train"), strict=True)
+    ]
+    assert any(others), "nothing is found otherwise"
+    assert "match" not in json.loads((out / "ten-passages.json").read_text())["settings"]
+    assert json.loads((tmp_path / "ten-passages.json").read_text())["settings"]["match"] is False
+
+
 def test_settings_that_make_no_sense_are_refused() -> None:
     with pytest.raises(SettingsError, match="shares between 0 and 1"):
         TenPassagesSettings(unanswerable=1.5)

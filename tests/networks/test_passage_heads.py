@@ -124,6 +124,21 @@ def test_the_linear_classifier_by_hand() -> None:
         classifier(torch.ones(1, 4, 2), torch.ones(1, 4, dtype=torch.bool))
 
 
+def test_in_training_few_passages_take_any_place() -> None:
+    """Else the weights of the places that training leaves empty would stay as they began."""
+    torch.manual_seed(0)
+    first, real = torch.randn(64, 2, 4), torch.ones(64, 2, dtype=torch.bool)
+    taught = {}
+    for any_place in (False, True):
+        classifier = LinearClassifier(4, 6, any_place)
+        classifier(first, real).sum().backward()
+        gradient = classifier.weight.weight.grad
+        assert gradient is not None
+        taught[any_place] = gradient.view(6, 4).ne(0).any(dim=1).tolist()
+    assert taught == {False: [True, True, False, False, False, False], True: [True] * 6}
+    assert torch.equal(classifier.eval()(first, real), classifier(first, real)), "its judgement is left to chance"
+
+
 def test_the_max_classifier_by_hand() -> None:
     classifier = MaxClassifier(2)
     with torch.no_grad():

@@ -60,11 +60,22 @@ def list_datasets(as_json: bool) -> None:
     show_default=True,
     help="The share of questions whose gold passage is left out.",
 )
+@click.option(
+    "--match/--no-match", default=True, help="Of what BM25 finds, the nearest in meaning; or as BM25 has them."
+)
 @click.option("--titles", is_flag=True, help="Give passages their article's title, as in a library; MS MARCO has none.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @json_option
 def ten_passages(
-    data: Path, out: Path, seed: int, limit: int | None, unanswerable: float, titles: bool, quiet: bool, as_json: bool
+    data: Path,
+    out: Path,
+    seed: int,
+    limit: int | None,
+    unanswerable: float,
+    titles: bool,
+    match: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Build ten-passage examples from SQuAD, QA2D and Wikipedia, in the layout of MS MARCO v2.1.
 
@@ -73,7 +84,7 @@ def ten_passages(
     """
     from wherefrom.evaluate.ten_passages import TenPassagesSettings, build
 
-    settings = TenPassagesSettings(seed=seed, limit=limit, unanswerable=unanswerable, titles=titles)
+    settings = TenPassagesSettings(seed=seed, limit=limit, unanswerable=unanswerable, titles=titles, match=match)
     with counted("ten-passages", None, quiet or as_json) as report:
         facts = build(data, out, settings, lambda _split, done, _total: report(done))
     if as_json:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wherefrom import __version__
-from wherefrom.config import IngestSettings
+from wherefrom.config import IngestSettings, Settings
 from wherefrom.data import qa2d, squad
 from wherefrom.data.examples import Example, whole
 from wherefrom.data.opening import open_bytes
@@ -50,6 +50,8 @@ class TenPassagesSettings:
     valid_share: float = 0.2  # of the Wikipedia articles go to the library of valid
     limit: int | None = None  # at most so many questions a split, spread over all articles
     titles: bool = False  # passages carry their article's, as in a library; MS MARCO's have none
+    match: bool = True  # of what BM25 finds, the nearest in meaning; off: as BM25 has them, as MS MARCO's search engine
+    # matched words, and as the set was until 18 November 2026
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.unanswerable <= 1.0 or not 0.0 < self.valid_share < 1.0:
@@ -113,7 +115,7 @@ def _build_split(
     ranks = {"first": 0, "top 10": 0, "deeper": 0, "not found": 0}
     file = out / f"{split}.jsonl.gz"
     fresh = file.with_name(file.name + ".new")
-    with tempfile.TemporaryDirectory(dir=out) as work, Library(Path(work) / "library") as library:
+    with tempfile.TemporaryDirectory(dir=out) as work, Library(Path(work) / "library", _searched(settings)) as library:
         library.put([passage_document(example.passages[0]) for example in _by_paragraph(examples[split])])
         for batch in _batches(_articles(data, split, used, settings), 2000):
             library.put(batch)
@@ -178,11 +180,19 @@ def _row(
 
 
 def _noted_settings(settings: TenPassagesSettings) -> dict[str, Any]:
-    """As they are written beside the set; a set without titles is what it was before there were any."""
+    """As they are written beside the set; what it had before there was a choice is not named."""
     noted: dict[str, Any] = _plain(settings)
     if not settings.titles:
         del noted["titles"]
+    if settings.match:
+        del noted["match"]
     return noted
+
+
+def _searched(settings: TenPassagesSettings) -> Settings:
+    """How the library of a split is searched."""
+    usual = Settings()
+    return usual if settings.match else replace(usual, retrieve=replace(usual.retrieve, match="none"))
 
 
 def _gold_passage(library: Library, example: Example) -> Passage:

@@ -320,7 +320,10 @@ class CopyAttention(nn.Module):
         at_once = max(1, self.at_once // keys.numel())
         if at_once >= steps:
             return self._added_up(asking, keys)
-        turns = [checkpoint(self._added_up, some, keys, use_reentrant=False) for some in asking.split(at_once, dim=1)]
+        turns = [
+            checkpoint(self._added_up, some, keys, use_reentrant=False, preserve_rng_state=False)
+            for some in asking.split(at_once, dim=1)
+        ]
         return torch.cat(turns, dim=1)
 
     def _added_up(self, asking: Tensor, keys: Tensor) -> Tensor:

@@ -95,19 +95,26 @@ class LinearClassifier(nn.Module):
     """P(a) = sigmoid([M_1 of passage 1, ..., of passage K] . w), w in R^(K width) (Masque section 3.3).
 
     Each place has its own weights, so the order of the passages matters, and there is a most of them. Passages that
-    are padding count nothing; the source lets the state of an empty one count.
+    are padding count nothing; the source lets the state of an empty one count. With `any_place` fewer passages than
+    the most take any of the places while training, lest the last ones learn nothing.
     """
 
-    def __init__(self, width: int, passages: int) -> None:
+    def __init__(self, width: int, passages: int, any_place: bool = False) -> None:
         super().__init__()
         self.passages = passages
+        self.any_place = any_place
         self.weight = nn.Linear(passages * width, 1, bias=False)
 
     def forward(self, first: Tensor, real: Tensor) -> Tensor:
         """The logit of P(a): (batch,)."""
         if (given := first.shape[1]) > self.passages:
             raise WherefromError(f"{given} passages are too many; the linear classifier takes {self.passages}")
-        of_place = self.weight.weight.view(self.passages, -1)[:given]  # (K, width)
+        of_place = self.weight.weight.view(self.passages, -1)  # (places, width)
+        if self.any_place and self.training and given < self.passages:
+            drawn = torch.rand(len(first), self.passages, device=first.device).argsort(dim=1)[:, :given]  # (batch, K)
+            of_place = of_place[drawn]  # (batch, K, width)
+        else:
+            of_place = of_place[:given]  # (K, width)
         of_each = (first * of_place).sum(dim=-1).float()  # (batch, K)
         return torch.where(real, of_each, 0.0).sum(dim=1)
 

@@ -44,6 +44,7 @@ ALL = {
     "rnn": RNN,
     "gold": replace(PREAST, ranker="gold", classifier="none"),
     "no ranker, one pass": replace(PREAST, ranker="none", classifier="linear", passages=5, tie_embeddings=True),
+    "normed words": replace(MASQUE, decoder_norm=True, any_place=True),
     "mirror, no p2p": replace(PREAST, p2p=False, pair_mirror=True),
     "few words": replace(WRITER, vocabulary=10),
 }
@@ -189,6 +190,17 @@ def test_no_step_sees_a_later_token(settings: Settings) -> None:
 
 
 # Gradients
+
+
+def test_normed_words_are_seen_beside_their_positions() -> None:
+    """What tells words apart, at one place: the highway alone leaves little of it."""
+    apart = {}
+    for normed in (False, True):
+        made = network(replace(MASQUE, decoder_norm=normed)).eval()
+        made.reader.load_vectors(0.4 * torch.randn(40, 12, generator=torch.Generator().manual_seed(0)))
+        apart[normed] = float(made.embed_written(torch.arange(40)[:, None], 3).detach().std(dim=0).mean())
+    assert apart[False] < 0.2
+    assert 0.8 < apart[True] < 1.2
 
 
 @EVERY

@@ -103,6 +103,39 @@ def test_without_quota_gold_passages_are_removed_by_chance(material: WritingMate
     assert unanswerable == {number for number in range(TOWNS - 12) if number % 3 == 0}
 
 
+def with_sentence(number: int) -> bool:
+    """Whether a town has a sentence to train on."""
+    return number < TOWNS - 12 and number % 4 == 0 and number % 20 != 0
+
+
+def test_questions_with_a_sentence_are_spared(material: WritingMaterial) -> None:
+    for settings in (
+        replace(SETTINGS, quota=(), removed=1.0, put_back=False, spare_sentences=True),
+        replace(SETTINGS, quota=(1, 4), put_back=False, spare_sentences=True),
+    ):
+        batches = all_of(WriterSampler(material, settings).batches(0, 1))
+        answerable = {number: right for batch in batches for number, _, right in towns(batch)}
+        assert all(answerable[number] for number in range(TOWNS - 12) if with_sentence(number))
+        assert not all(right for number, right in answerable.items() if number % 3 and not with_sentence(number))
+
+
+def test_questions_with_a_sentence_are_drawn_again_for_their_share(material: WritingMaterial) -> None:
+    def times_drawn(share: float) -> Counter[int]:
+        settings = replace(SETTINGS, quota=(), removed=0.0, sentence_share=share)
+        batches = all_of(WriterSampler(material, settings).batches(0, 1))
+        return Counter(number for batch in batches for number, *_ in towns(batch))
+
+    drawn = times_drawn(0.5)
+    again = [times for number, times in drawn.items() if with_sentence(number)]
+    once = [times for number, times in drawn.items() if not with_sentence(number)]
+    assert sum(again) == len(once), "they are not half of all"
+    assert max(again) - min(again) <= 1, "some are drawn much more often than others"
+    assert set(once) == {1}
+    assert set(times_drawn(0.01).values()) == {1}, "some are left out"
+    with pytest.raises(SettingsError, match="sentence_share"):
+        replace(SETTINGS, sentence_share=1.0)
+
+
 def test_epochs_differ_and_repeat(material: WritingMaterial) -> None:
     def drawn(epoch: int, seed: int) -> list[object]:
         batches = WriterSampler(material, SETTINGS).batches(epoch, seed)

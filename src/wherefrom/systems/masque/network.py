@@ -74,10 +74,13 @@ class MasqueSettings:
     pair_mirror: bool = False  # pair: read r_ki for i > k off r_ik
     classifier: ClassifierKind = "max"
     passages: int = 10  # linear: the most passages
+    any_place: bool = False  # linear: where training shows fewer passages, they take any of the places
     # Writing
     decoder_layers: int = 8  # 0: no decoder, an encoder-only model
     decoder_positions: PlainPositions = "sinusoidal"
     decoder_highway: bool = False  # a highway of its own over the words written
+    decoder_norm: bool = False  # words written are normalised before they get positions: the highway leaves them an rms
+    # of 0.11 beside 0.71 of the sinusoids, so that the decoder hardly sees what it wrote last
     vocabulary: int = 0  # how many of the commonest words P^v writes; 0: all
     input_words: bool = False  # P^v also writes words of the input
     tie_embeddings: bool = False  # W2 is the word embedding
@@ -184,6 +187,7 @@ class MasqueNetwork(PassageNetwork):
             )
             width = settings.embedding
             self.highway = Highway(width, dropout=settings.highway_dropout) if settings.decoder_highway else None
+            self.written_norm = nn.LayerNorm(width) if settings.decoder_norm else None
             self.positions = Positions(settings.decoder_positions, width)
         self.embedding_dropout = nn.Dropout(settings.embedding_dropout)
         pretrained = set(self.reader.pretrained.modules()) if self.reader.pretrained is not None else set()
@@ -219,6 +223,8 @@ class MasqueNetwork(PassageNetwork):
         words = self.reader.word(tokens)
         if self.highway is not None:
             words = self.highway(words)
+        if self.written_norm is not None:
+            words = self.written_norm(words)
         embedded: Tensor = self.embedding_dropout(self.positions(words, first))
         return embedded
 
@@ -306,7 +312,7 @@ def _ranker(settings: MasqueSettings) -> nn.Module | None:
 
 def _classifier(settings: MasqueSettings) -> Callable[[Tensor, Tensor], Tensor] | None:
     if settings.classifier == "linear":
-        return LinearClassifier(settings.width, settings.passages)
+        return LinearClassifier(settings.width, settings.passages, settings.any_place)
     return MaxClassifier(settings.width) if settings.classifier == "max" else None
 
 

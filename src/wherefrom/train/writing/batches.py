@@ -33,6 +33,9 @@ class WriterBatchSettings:
     quota: tuple[int, ...] = (27, 44)  # PREAST: so many answerable of so many questions; empty: no quota
     removed: float = 0.15  # without a quota: how often a gold passage is taken out
     put_back: bool = True  # gold passages that the ten-passage set left out: a third of all answers
+    spare_sentences: bool = False  # a question with a sentence that people wrote always has its gold passage
+    sentence_share: float = 0.0  # of an epoch's questions so many have a sentence that people wrote: those are drawn
+    # several times (MS MARCO: 0.19 of all its questions); 0: each once
     shares: Mapping[str, float] = field(default_factory=dict)  # of a source's examples an epoch, by its name
     subset: float = 1.0  # of each source's examples, always the same ones: how much data is needed?
     title_dropout: float = 0.3  # many documents have no title
@@ -51,6 +54,10 @@ class WriterBatchSettings:
             raise SettingsError("batch: passages, max_target, max_question and max_tokens make no sense together")
         if not 0 < self.subset <= 1:
             raise SettingsError(f"batch.subset is {self.subset}; it must be above 0 and at most 1")
+        if not 0 <= self.sentence_share < 1:
+            raise SettingsError(
+                f"batch.sentence_share is {self.sentence_share}; it must be from 0 up to, not including, 1"
+            )
         if self.quota and not (len(self.quota) == 2 and 0 < self.quota[0] <= self.quota[1]):
             raise SettingsError(f"batch.quota {self.quota} must be [answerable, of so many], or empty")
         if (self.tokens > 0) == (self.size > 0):

@@ -86,10 +86,22 @@ class WriterSampler:
         if settings.subset < 1:  # spread evenly, by a multiple of the golden ratio
             wanted &= numpy.arange(len(wanted)) * 0.6180339887498949 % 1 < settings.subset
         example = numpy.flatnonzero(wanted & (chance.random(len(wanted)) < shares_of(material, settings)))
+        if settings.sentence_share:
+            example = self._with_share(example, chance)
         example, answerable = self._with_quota(example, chance)
         style, target = self._styles(example, answerable, chance)
         titled = chance.random(len(example)) >= settings.title_dropout
         return self._plan(example, answerable, style, target, titled, chance)
+
+    def _with_share(self, example: Numbers, chance: numpy.random.Generator) -> Numbers:
+        """Those with a gold sentence as often as it takes for their share of the epoch; never less than once."""
+        precious = example[self._sentences[1][example] > 0]
+        share = self.settings.sentence_share
+        missing = round(share / (1 - share) * (len(example) - len(precious))) - len(precious)
+        if missing <= 0 or not len(precious):
+            return example
+        whole, rest = divmod(missing, len(precious))
+        return numpy.concatenate([example, numpy.tile(precious, whole), chance.permutation(precious)[:rest]])
 
     def _with_quota(self, example: Numbers, chance: numpy.random.Generator) -> tuple[Numbers, Numbers]:
         """Which questions are taken, and which of them keep their gold passage.
@@ -99,15 +111,16 @@ class WriterSampler:
         """
         material, settings = self.material, self.settings
         left_out = self._labelled & (material["answerable"] == 0)
-        answerable = (settings.put_back & (material["gold"][example] >= 0)) | ~left_out[example]
-        removable = answerable & self._labelled[example]
+        precious = self._sentences[1][example] > 0
+        spared = settings.spare_sentences & precious
+        answerable = ((settings.put_back | spared) & (material["gold"][example] >= 0)) | ~left_out[example]
+        removable = answerable & self._labelled[example] & ~spared
         tossed = chance.random(len(example))
         if not settings.quota:
             return example, answerable & ~(removable & (tossed < settings.removed))
         share = settings.quota[0] / settings.quota[1]
         surplus = int(answerable.sum()) - round(share * len(example))
         if surplus >= 0:
-            precious = self._sentences[1][example] > 0
             order = numpy.argsort(tossed + precious + 2.0 * ~removable)[: min(surplus, int(removable.sum()))]
             answerable[order] = False
             return example, answerable
