@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from bench.measure import sha256
 from wherefrom.config import IngestSettings, SplitSettings
 from wherefrom.errors import IngestError
 from wherefrom.ingest.formats import IngestFailure, Record, read
 from wherefrom.ingest.split import split
+from wherefrom.origin import file_hash
 from wherefrom.store.rows import passage_id
 
 WIKIPEDIA = "wikipedia/*.txt.xz"
@@ -110,7 +110,7 @@ def prepare(source: Source, work: Path, passages: int, questions: int) -> Corpus
         wikipedia_passages=wikipedia_passages,
         squad_passages=len(ids) - wikipedia_passages,
         left_out=left_out,
-        hashes={file.relative_to(source.folder).as_posix(): sha256(file) for file in [*used, source.squad]},
+        hashes={file.relative_to(source.folder).as_posix(): file_hash(file) for file in [*used, source.squad]},
     )
 
 
@@ -120,7 +120,7 @@ def squad_questions(source: Source, wanted: int) -> tuple[tuple[str, ...], str]:
     if not questions:
         raise DataMissing(f"{SQUAD} has no questions; fetch the file again")
     count = min(wanted, len(questions))
-    return tuple(questions[place * len(questions) // count] for place in range(count)), sha256(source.squad)
+    return tuple(questions[place * len(questions) // count] for place in range(count)), file_hash(source.squad)
 
 
 def squad_asked(source: Source, paragraphs: Path, wanted: int) -> tuple[AskedQuestion, ...]:

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from bench import embedders
 from bench.embedders import Asked, Vectors
-from bench.measure import median, percentile, sha256
+from bench.measure import median, percentile
 from bench.runs import RUNS, RunLine, record
 from wherefrom.origin import commit_of
 from wherefrom.retrieve import dense
 from wherefrom.retrieve.dense import DenseIndex
 from wherefrom.runtime.embedder import TextEmbedder
-from wherefrom.runtime.weights import PROVENANCE, Weights
+from wherefrom.runtime.weights import Weights
 
 COMPARED = 10  # hits beside the exact ones
 _ASKED_FOR = 100  # hits of a search: what is fused with BM25's
@@ -78,9 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         keys, vectors, _ = embedders.embedded(library, embedder, options.work / f"{options.name}.npz")
     keys, vectors = evenly(keys, vectors, options.passages)
     command = " ".join(["python -m bench.dense", *(arguments or sys.argv[1:])])
-    provenance = options.weights / PROVENANCE
-    if provenance.exists():
-        hashes |= {f"{options.weights.name}/{PROVENANCE}": sha256(provenance)}
+    hashes |= embedders.weights_hash(options.weights)
     lines: list[RunLine] = []
     with tempfile.TemporaryDirectory(dir=options.work) as folder:
         built = build(Path(folder), keys, vectors, embedder.identity)
@@ -90,10 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             of_each, each_ms = questions_embedded(embedder, questions.texts)
             made = Prepared(of_each, embedder.width, embedder.identity)
             tenth = tenth_scores(made, vectors)
-            for probed in options.probed or [dense._PROBED]:
-                dense._PROBED = probed
-                searched = search(Path(folder), made, keys, vectors, tenth)
-                line = _line(questions, built, searched, each_ms, hashes, command)
+            for probed in options.probed or [dense.PROBED]:
+                searched = search(Path(folder), made, keys, vectors, tenth, probed)
+                line = _line(questions, built, probed, searched, each_ms, hashes, command)
                 shown = ", ".join(f"{name} {value:.5g}" for name, value in line.metrics.items())
                 print(f"{questions.dataset}: {probed} lists probed: {shown}", flush=True)
                 lines.append(line)
@@ -138,9 +135,11 @@ def questions_embedded(embedder: TextEmbedder, texts: Sequence[str]) -> tuple[di
     return made, 1000 * median(seconds)
 
 
-def search(folder: Path, made: Prepared, keys: _Keys, vectors: Vectors, tenth: Sequence[float]) -> Searched:
+def search(
+    folder: Path, made: Prepared, keys: _Keys, vectors: Vectors, tenth: Sequence[float], probed: int
+) -> Searched:
     """Ask the index, as it is opened anew, one question after the other."""
-    index = DenseIndex(folder / "dense", lambda: cast(TextEmbedder, made))
+    index = DenseIndex(folder / "dense", lambda: cast(TextEmbedder, made), probed=probed)
     wall, cpu, recall = [], [], []
     index.search(made.texts[:1], _ASKED_FOR)  # opens the files
     for text, least in zip(made.texts, tenth, strict=True):
@@ -163,11 +162,11 @@ def tenth_scores(made: Prepared, vectors: Vectors) -> list[float]:
 
 
 def _line(
-    asked: Asked, built: Built, searched: Searched, each_ms: float, hashes: Mapping[str, str], command: str
+    asked: Asked, built: Built, probed: int, searched: Searched, each_ms: float, hashes: Mapping[str, str], command: str
 ) -> RunLine:
     return RunLine(
         topic="dense-speed",
-        system=f"{dense._PROBED} lists looked into" if built.passages >= dense.IVF_FROM else "all vectors looked at",
+        system=f"{probed} lists looked into" if built.passages >= dense.IVF_FROM else "all vectors looked at",
         dataset=asked.dataset,
         split=asked.split,
         over=_OVER.format(built.passages),

@@ -25,15 +25,15 @@ from numpy.typing import NDArray
 
 from bench import corpus
 from bench.corpus import AskedQuestion
-from bench.measure import ROOT, sha256
+from bench.measure import ROOT
 from bench.runs import RUNS, RunLine, record
 from wherefrom import Library
 from wherefrom.config import RetrieveSettings, Settings
 from wherefrom.data import nqopen
 from wherefrom.data.locating import occurrences
 from wherefrom.features.matching import Matcher
-from wherefrom.origin import commit_of
-from wherefrom.retrieve.fuse import VECTORS, WORDS, Blend, ByRank, ByScore
+from wherefrom.origin import commit_of, file_hash
+from wherefrom.retrieve.fuse import VECTORS, Blend, ByRank, ByScore, shares_and_cosines
 from wherefrom.runtime.embedder import STEPS, TextEmbedder
 from wherefrom.runtime.weights import PROVENANCE, Weights
 from wherefrom.stages import Retriever
@@ -131,7 +131,10 @@ def prepared(passages: int, questions: int, work: Path) -> tuple[Library, list[A
         for example in nq
         if is_held_out(example.question.id)
     ]
-    hashes = {**made.hashes, **{f"nq_oracle/{f.name}": sha256(f) for f in (source.folder / "nq_oracle").glob("train*")}}
+    hashes = {
+        **made.hashes,
+        **{f"nq_oracle/{f.name}": file_hash(f) for f in (source.folder / "nq_oracle").glob("train*")},
+    }
     return (
         library,
         [
@@ -140,6 +143,12 @@ def prepared(passages: int, questions: int, work: Path) -> tuple[Library, list[A
         ],
         hashes,
     )
+
+
+def weights_hash(folder: Path) -> dict[str, str]:
+    """The hash of what an embedder's weights were made of, by name; empty where they came without."""
+    provenance = folder / PROVENANCE
+    return {f"{folder.name}/{PROVENANCE}": file_hash(provenance)} if provenance.exists() else {}
 
 
 def choosing(library: Library, natural: Asked, questions: int, work: Path) -> list[Asked]:
@@ -165,13 +174,8 @@ def show_weights(library: Library, asked: Asked, embedder: TextEmbedder, kept: P
     scored: list[tuple[NDArray[numpy.float64], NDArray[numpy.bool_]]] = []  # (hits, 3), and which of them are right
     for each, gold in zip(_both(library, asked, near), asked.gold, strict=True):
         hits = alone.fused(each.question, each.lists, 2 * _POOL)
-        words = [hit.features[WORDS] for hit in hits if WORDS in hit.features]
-        most, last = max(words, default=0.0) or 1.0, min(words) if len(words) >= _POOL else 0.0
-        least = min(hit.features.get(VECTORS, 1.0) for hit in hits)
-        rows = [
-            (hit.features.get(WORDS, last) / most, hit.features["match"], hit.features.get(VECTORS, least))
-            for hit in hits
-        ]
+        both = shares_and_cosines(hits, _POOL)
+        rows = [(share, hit.features["match"], cosine) for hit, (share, cosine) in zip(hits, both, strict=True)]
         scored.append((numpy.array(rows), numpy.array([each.keys[hit.passage.id] in gold for hit in hits])))
     print(
         f"{asked.dataset}, {asked.split}, {len(scored)} questions: right among the first {_TUNED}, by retrieve.cosine"
@@ -226,7 +230,7 @@ def _systems(library: Library, asked: Asked, weights: Mapping[str, Path], work: 
         questions = numpy.concatenate([embedder.vectors([text]) for text in asked.texts])
         each = 1000 * (time.perf_counter() - begun) / len(asked.texts)
         near = [[(int(keys[at]), score) for at, score in row] for row in _nearest(questions, vectors)]
-        files = {f"{folder.name}/{PROVENANCE}": sha256(folder / PROVENANCE)} if (folder / PROVENANCE).exists() else {}
+        files = weights_hash(folder)
         facts = {"passages_per_second": rate, "question_ms": each, "bytes_per_passage": float(embedder.width + 8)}
         yield Found(name, [[key for key, _ in row] for row in near], facts, files=files)
         both = _both(library, asked, near)

@@ -19,7 +19,7 @@ import numpy
 from numpy.typing import NDArray
 
 from bench import corpus, embedders
-from bench.measure import median, sha256
+from bench.measure import median
 from bench.runs import RUNS, RunLine, record
 from wherefrom import Library
 from wherefrom.config import RetrieveSettings, RuntimeSettings, Settings
@@ -31,7 +31,7 @@ from wherefrom.metrics.answers import contains_answer, exact_match, token_f1
 from wherefrom.metrics.significance import paired_interval
 from wherefrom.origin import commit_of
 from wherefrom.runtime.embedder import TextEmbedder
-from wherefrom.runtime.weights import PROVENANCE, Weights
+from wherefrom.runtime.weights import Weights
 from wherefrom.stages import SlowIndex
 from wherefrom.systems.embedder.held_out import is_held_out
 
@@ -66,9 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fill(opened, keys, vectors)
     examples = held_out(options.questions)
     command = " ".join(["python -m bench.hybrid", *(arguments or sys.argv[1:])])
-    provenance = options.weights / PROVENANCE
-    if provenance.exists():
-        hashes |= {f"{options.weights.name}/{PROVENANCE}": sha256(provenance)}
+    hashes |= embedders.weights_hash(options.weights)
     lines: list[RunLine] = []
     base: _Rows | None = None
     for way in WAYS:

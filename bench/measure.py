@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import statistics
@@ -171,11 +170,6 @@ def child(
         raise MeasureFailed(f"{job['system']}: {job['task']} failed:\n{message}")
     result: dict[str, Any] = json.loads(result_file.read_text(encoding="utf-8"))
     return result, Peak(max(sampled.total, result["high_water_bytes"]), sampled.mapped)
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def high_water() -> int:

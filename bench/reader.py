@@ -20,6 +20,7 @@ from bench.reader_child import Job, System, Task
 from bench.reader_report import AnswerTimes, Level, Network, Plan, Run, Ten, as_json, markdown, verdicts
 from bench.report import Verdict
 from bench.running import answering_options, exit_code, rounded, write
+from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import Weights
 
 PACKAGES = ("wherefrom", "onnxruntime", "torch", "tokenizers", "tantivy", "numpy")
@@ -80,8 +81,8 @@ class _Bench:
             passages=counts["passages"],
             documents=counts["documents"],
             data_sha256={**hashes, corpus.SQUAD: squad},
-            weights_sha256=measure.sha256(self._weights / "model.onnx"),
-            torch_weights_sha256=measure.sha256(self._torch_weights) if self._torch_weights else None,
+            weights_sha256=file_hash(self._weights / "model.onnx"),
+            torch_weights_sha256=file_hash(self._torch_weights) if self._torch_weights else None,
             networks=networks,
             ten=ten,
             first=first,

@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from bench import facts, measure
+from bench import facts
 from bench.corpus import DataMissing
 from bench.measure import ROOT, median, percentile
 from bench.report import Verdict
 from bench.running import exit_code, write
 from wherefrom.features.tags import Tagger
+from wherefrom.origin import file_hash
 from wherefrom.rerank.rankqa import MODEL, RankQAReranker, spans_marked
 from wherefrom.rerank.vote import VoteReranker
 from wherefrom.runtime.weights import Weights
@@ -85,8 +86,8 @@ def bench(file: Path, weights: Weights, tagger: Weights, count: int) -> Run:
         date=datetime.now(UTC).date().isoformat(),
         questions=len(lines) - _WARM,
         candidates=CANDIDATES,
-        candidates_sha256=measure.sha256(file),
-        weights_sha256=measure.sha256(weights.file(MODEL)),
+        candidates_sha256=file_hash(file),
+        weights_sha256=file_hash(weights.file(MODEL)),
         tagged=tagged,
         times={name: timed(way, lines) for name, way in ways.items()},
     )

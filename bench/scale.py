@@ -27,6 +27,7 @@ from bench.report import Verdict
 from bench.running import count, exit_code, megabytes, milliseconds, row, write
 from wherefrom.durable import write_text
 from wherefrom.ingest.split import split
+from wherefrom.origin import file_hash
 
 WORK = ROOT / "bench" / "work" / "scale"
 SIZES = (1_000_000, 3_000_000, 10_000_000)
@@ -109,8 +110,7 @@ def _begun(plan: Plan, work: Path, source: corpus.Source) -> dict[str, Any]:
         "seed": plan.seed,
         "questions": len(questions),
         "data_sha256": {
-            file.relative_to(source.folder).as_posix(): measure.sha256(file)
-            for file in [*source.wikipedia, source.squad]
+            file.relative_to(source.folder).as_posix(): file_hash(file) for file in [*source.wikipedia, source.squad]
         },
         "sizes": [],
     }

@@ -29,6 +29,7 @@ from bench.running import (
     write,
 )
 from bench.writer_child import Job, System, Task
+from wherefrom.origin import file_hash
 from wherefrom.runtime.weights import Weights
 
 PACKAGES = ("wherefrom", "onnxruntime", "torch", "tokenizers", "tantivy", "numpy")
@@ -148,7 +149,7 @@ class _Bench:
             passages=counts["passages"],
             data_sha256={**hashes, corpus.SQUAD: squad},
             weights_bytes=measure.folder_bytes(self._weights),
-            weights_sha256={path.name: measure.sha256(path) for path in files},
+            weights_sha256={path.name: file_hash(path) for path in files},
             written=written,
             asked=answers,
         )

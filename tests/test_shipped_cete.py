@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import msgspec
@@ -57,5 +58,5 @@ def test_it_chooses_the_sentence_that_answers(session: PairSession, question: st
 @pytest.mark.parametrize("text", ["", " \n\t", "." * 3000, "灯台の鍵は時計の後ろにある。", "word " * 2000])
 def test_awkward_texts_have_a_score(session: PairSession, text: str) -> None:
     ((logit,), (other,)) = session.score(["Who?", ""], [[text], [text]])
-    assert logit == pytest.approx(logit)
-    assert other == pytest.approx(other)
+    assert math.isfinite(logit)
+    assert math.isfinite(other)

@@ -13,7 +13,6 @@ pytest.importorskip("faiss", reason="the dense index needs faiss: pip install 'w
 from bench import dense as bench_dense
 from bench import runs
 from retrieve.tiny_embedder import write_embedder
-from wherefrom.retrieve import dense
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +34,7 @@ def test_a_run_is_beside_an_exact_search(tmp_path: Path, monkeypatch: pytest.Mon
         assert 48 < line.metrics["bytes_per_passage"] < 1000
 
 
-def test_what_lists_leave_out_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "_PROBED", 1)
+def test_what_lists_leave_out_is_counted(tmp_path: Path) -> None:
     chance = numpy.random.default_rng(1)
     vectors = chance.integers(-60, 60, (1000, 24)).astype(numpy.int8)
     keys = numpy.arange(0, 3000, 3)
@@ -44,9 +42,8 @@ def test_what_lists_leave_out_is_counted(tmp_path: Path, monkeypatch: pytest.Mon
     made = bench_dense.Prepared(asked, 24, "made")
     bench_dense.build(tmp_path, keys, vectors, "made", ivf_from=500)
     tenth = bench_dense.tenth_scores(made, vectors)
-    few = bench_dense.search(tmp_path, made, keys, vectors, tenth)
-    monkeypatch.setattr(dense, "_PROBED", 1000)
-    every = bench_dense.search(tmp_path, made, keys, vectors, tenth)
+    few = bench_dense.search(tmp_path, made, keys, vectors, tenth, probed=1)
+    every = bench_dense.search(tmp_path, made, keys, vectors, tenth, probed=1000)
     assert numpy.mean(few.recall) < 0.5
     assert set(every.recall) == {1.0}
     assert len(every.wall_ms) == len(every.cpu_ms) == 20

@@ -11,6 +11,14 @@ from bench import embedders, runs
 from retrieve.tiny_embedder import write_embedder
 
 
+def test_a_line_names_what_the_weights_were_made_of(tmp_path: Path) -> None:
+    weights = write_embedder(tmp_path / "weights")
+    assert embedders.weights_hash(weights) == {}
+    (weights / "provenance.json").write_bytes(b"abc")
+    ((name, digest),) = embedders.weights_hash(weights).items()
+    assert (name, digest[:8]) == ("weights/provenance.json", "ba7816bf")  # the SHA-256 of abc, as published
+
+
 @pytest.fixture
 def where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("WHEREFROM_DATA", str(make_searches(tmp_path / "data")))

@@ -20,8 +20,8 @@ from wherefrom.runtime.embedder import TextEmbedder, in_eight_bits
 from wherefrom.stages import KeyRanges
 
 
-def made(path: Path, ivf_from: int = dense.IVF_FROM) -> DenseIndex:
-    return DenseIndex(path, lambda: cast(TextEmbedder, BagOfWords()), ivf_from)
+def made(path: Path, ivf_from: int = dense.IVF_FROM, probed: int = dense.PROBED) -> DenseIndex:
+    return DenseIndex(path, lambda: cast(TextEmbedder, BagOfWords()), ivf_from, probed)
 
 
 class TestContract(IndexContract):
@@ -62,7 +62,7 @@ def exact(vectors: numpy.ndarray, question: numpy.ndarray, k: int) -> list[int]:
 
 
 def keys_of(index: DenseIndex, question: numpy.ndarray, k: int, within: KeyRanges | None = None) -> list[int]:
-    return [key for key, _ in index._snapshot().best(question, k, within)]
+    return [key for key, _ in index._snapshot().best(question, k, within, index._probed)]
 
 
 def test_the_score_is_the_cosine(tmp_path: Path) -> None:
@@ -83,11 +83,11 @@ def test_few_passages_are_searched_exactly(tmp_path: Path) -> None:
 
 
 def test_many_passages_are_cut_into_lists_and_nearly_all_of_the_best_are_among_those_looked_into(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(dense, "_PROBED", 40)  # of 109, as 224 would be all of them
     vectors = random_vectors(3000)
-    index = filled(tmp_path, vectors, ivf_from=2000)
+    filled(tmp_path, vectors, ivf_from=2000)
+    index = made(tmp_path, ivf_from=2000, probed=40)  # of 109, as 224 would be all of them
     (facts,) = index._snapshot().manifest.segments
     assert facts.lists == 109
     questions = random_vectors(30, seed=2)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 STEPS_SQUARED = 254.0**2  # of a cosine of 1: see `runtime.embedder.STEPS`
 IVF_FROM = 200_000  # passages; looking at all of fewer takes some milliseconds
+PROBED = 224  # lists that a question looks into; of 300,000 passages 48 miss one of the best ten in seven
 
 _FORMAT = 1
 _MANIFEST = "index.json"
@@ -46,7 +47,6 @@ _SIZE_BITS = 3  # sizes are about one when they are of the same power of 8
 _STALE = 1 / 3  # a segment is made anew when this share of its passages is gone
 _FLAT_SHARE = 1 / 5  # of all passages, that may stand outside the lists before these are made anew
 _LISTS_PER_ROOT = 2.0  # lists are this many times the root of the number of passages
-_PROBED = 224  # lists that a question looks into; of 300,000 passages 48 miss one of the best ten in seven
 _LEARNT = 40  # passages a list that its centre is learnt from
 _ROUNDS = 10  # of learning the centres; more hardly move them
 _NARROW = 20_000  # passages that a question is narrowed to: then all lists are looked into
@@ -93,10 +93,13 @@ class _Manifest(msgspec.Struct, frozen=True):
 class DenseIndex:
     """Finds passages by the cosine of their vector and the question's; only those above 0."""
 
-    def __init__(self, path: Path, embedder: Callable[[], TextEmbedder], ivf_from: int = IVF_FROM) -> None:
+    def __init__(
+        self, path: Path, embedder: Callable[[], TextEmbedder], ivf_from: int = IVF_FROM, probed: int = PROBED
+    ) -> None:
         self.path = path
         self._embedder_of = embedder
         self._ivf_from = ivf_from
+        self._probed = probed
         self._opened: _Snapshot | None = None
         self._keys: list[int] = []
         self._vectors: list[_Vectors] = []
@@ -157,7 +160,7 @@ class DenseIndex:
                     f"the index in {self.path} holds vectors by other weights ({snapshot.manifest.made_by}); "
                     "`wherefrom index dense` makes it anew, or set runtime.embedder to those"
                 )
-            return [snapshot.best(self._embedder.vectors([text])[0], k, within) for text in texts]
+            return [snapshot.best(self._embedder.vectors([text])[0], k, within, self._probed) for text in texts]
 
     def fits(self) -> bool:
         """Whether its vectors are by the weights in use."""
@@ -315,11 +318,13 @@ class _Segment:
             every[begin : begin + count] = self._index.reconstruct_n(begin, count)
         return every
 
-    def best(self, question: NDArray[numpy.float32], k: int, allowed: _Bits | None) -> list[tuple[int, float]]:
+    def best(
+        self, question: NDArray[numpy.float32], k: int, allowed: _Bits | None, probed: int
+    ) -> list[tuple[int, float]]:
         """The k best keys and whoever has the score of the last one."""
-        fetched = k + _SPARE
+        fetched, how = k + _SPARE, self._how(allowed, probed)
         while True:
-            scores, places = self._index.search(question, min(fetched, self.facts.passages), params=self._how(allowed))
+            scores, places = self._index.search(question, min(fetched, self.facts.passages), params=how)
             good = (places[0] >= 0) & (scores[0] > 0)
             best, there = scores[0][good], places[0][good]
             if len(best) < fetched or fetched >= self.facts.passages or best[-1] < best[min(k, len(best)) - 1]:
@@ -327,13 +332,13 @@ class _Segment:
             fetched *= 4
         return list(zip(self.keys[there].tolist(), (best / STEPS_SQUARED).tolist(), strict=True))
 
-    def _how(self, allowed: _Bits | None) -> Any:
+    def _how(self, allowed: _Bits | None, probed: int) -> Any:
         bits = None if allowed is None else numpy.packbits(allowed, bitorder="little")
         chosen = {} if bits is None else {"sel": faiss().IDSelectorBitmap(bits)}
         if not self.facts.lists:
             return faiss().SearchParameters(**chosen)
         few = allowed is not None and int(allowed.sum()) < _NARROW
-        return faiss().SearchParametersIVF(nprobe=self.facts.lists if few else _PROBED, **chosen)
+        return faiss().SearchParametersIVF(nprobe=self.facts.lists if few else probed, **chosen)
 
     def check(self) -> None:
         """ValueError if a byte has changed."""
@@ -358,7 +363,7 @@ class _Snapshot:
             segment.alive = gone == 0
             begin = end
 
-    def best(self, vector: _Vectors, k: int, within: KeyRanges | None) -> list[tuple[int, float]]:
+    def best(self, vector: _Vectors, k: int, within: KeyRanges | None, probed: int) -> list[tuple[int, float]]:
         if k < 1 or not vector.any():
             return []
         question = vector.astype(numpy.float32)[None]
@@ -366,7 +371,7 @@ class _Snapshot:
         for segment in self.segments:
             allowed = self._allowed(segment, within)
             if allowed is None or allowed.any():
-                pairs += segment.best(question, k, allowed)
+                pairs += segment.best(question, k, allowed, probed)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
 
     def _allowed(self, segment: _Segment, within: KeyRanges | None) -> _Bits | None:

@@ -53,11 +53,7 @@ class ByRank:
 
 
 class ByScore:
-    """s = b / b_max + w_m m + w_c c: BM25's score as a share of the best one's, the matcher's, and the vectors' cosine.
-
-    A passage that a full list lacks has at most what the last one in it has, and is given that; one that shares no word
-    with the question is not behind all that share some common one.
-    """
+    """s = b / b_max + w_m m + w_c c: BM25's score as a share of the best one's, the matcher's, the vectors' cosine."""
 
     def __init__(self, matcher: Matcher | None, nearness: float, cosine: float, full: int) -> None:
         """Without a matcher m is 0. A list of so many hits is `full`: there may be more."""
@@ -70,14 +66,9 @@ class ByScore:
         hits = joined(lists)
         if not hits:
             return []
-        words = [hit.features[WORDS] for hit in hits if WORDS in hit.features]
-        most = max(words, default=0.0) or 1.0
-        last = min(words) if len(words) >= self._full else 0.0
-        least = min((hit.features[VECTORS] for hit in hits if VECTORS in hit.features), default=0.0)
-        near = self._near(question, hits)
+        near, both = self._near(question, hits), shares_and_cosines(hits, self._full)
         scored = []
-        for hit, match in zip(hits, near, strict=True):
-            share, cosine = hit.features.get(WORDS, last) / most, hit.features.get(VECTORS, least)
+        for hit, match, (share, cosine) in zip(hits, near, both, strict=True):
             score = share + self._nearness * match + self._cosine * cosine
             scored.append(
                 replace(hit.rescored("fuse", score), features={**hit.features, "fuse": score, "match": match})
@@ -88,6 +79,19 @@ class ByScore:
         if self._matcher is None:
             return [0.0] * len(hits)
         return self._matcher.scores(question.text, [f"{heading(hit.passage)}\n{hit.passage.text}" for hit in hits])
+
+
+def shares_and_cosines(hits: Sequence[Hit], full: int) -> list[tuple[float, float]]:
+    """Of each hit b / b_max and c.
+
+    A passage that a full list lacks has at most what the last one in it has, and is given that; one that shares no word
+    with the question is not behind all that share some common one.
+    """
+    words = [hit.features[WORDS] for hit in hits if WORDS in hit.features]
+    most = max(words, default=0.0) or 1.0
+    last = min(words) if len(words) >= full else 0.0
+    least = min((hit.features[VECTORS] for hit in hits if VECTORS in hit.features), default=0.0)
+    return [(hit.features.get(WORDS, last) / most, hit.features.get(VECTORS, least)) for hit in hits]
 
 
 def joined(lists: Sequence[Sequence[Hit]]) -> list[Hit]:
