@@ -194,7 +194,7 @@ class TestWhatIsNoHTTP:
         ("sent", "status"),
         [
             (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"400"),
-            (b"GET /health HTTP/9.9\r\n\r\n", b"421"),  # read as one without a host
+            (b"GET /health HTTP/9.9\r\nConnection: close\r\n\r\n", b"421"),  # read as one without a host
             (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"400"),
             (b"GET / HTTP/1.1\r\nX: \x00\r\n\r\n", b"400"),
             (b"GET /\x80 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400"),
