@@ -36,17 +36,23 @@ def generator() -> ModuleType:
     return generate
 
 
-GENERATED = ["api.md", "cli.md", "licences.md", "results.md", "settings.md"]
+REFERENCE = [f"reference/{name}.md" for name in ("api", "cli", "licences", "results", "settings")]
+PAPERS = [
+    path.relative_to(ROOT / "docs").as_posix()
+    for folder, ending in (("papers", "md"), ("images/papers", "svg"))
+    for path in sorted((ROOT / "docs" / folder).glob(f"*.{ending}"))
+]
 
 
-@pytest.mark.parametrize("name", GENERATED)
+@pytest.mark.parametrize("name", [*REFERENCE, *PAPERS])
 def test_generated_pages_are_fresh(name: str) -> None:
-    written = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
+    """Plots and the tables of papers' pages too: they are what the rows of runs/ say."""
+    written = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert written == generator().PAGES[name](), "run `make docs`"
 
 
 def test_every_generated_page_is_looked_at() -> None:
-    assert sorted(generator().PAGES) == GENERATED
+    assert sorted(generator().PAGES) == sorted([*REFERENCE, *PAPERS])
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=named)
