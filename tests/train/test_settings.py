@@ -30,7 +30,7 @@ from wherefrom.train.settings import LoopSettings
         ("goal", "most"),
         ("epochs", 0),
         ("patience", 3),
-        ("least_steps", 3),
+        ("least_steps", -1),
         ("seed", -1),
     ],
 )

@@ -67,10 +67,6 @@ class LoopSettings:
         self._check("epochs", self.epochs > 0 or self.steps > 0, "above 0 (or set loop.steps)")
         if self.patience and not self.metric:
             raise SettingsError(f"loop.patience is {self.patience}, but loop.metric does not say which metric to watch")
-        if self.least_steps and not self.patience:
-            raise SettingsError(
-                f"loop.least_steps is {self.least_steps}, but without loop.patience nothing stops early"
-            )
         if (self.decay == "inverse-root") != bool(self.group_warmups):
             raise SettingsError("loop.group_warmups and loop.decay=inverse-root belong together: name both or neither")
         for prefix, steps in self.group_warmups.items():

@@ -138,7 +138,7 @@ def test_what_has_learnt_nothing_learns_on_from_random_negatives(task: QasaTask,
         fresh.judge.weight.zero_()  # all scores are equal: the index's order, in which the first is never right here
         assert careful.adapt(fresh, 3) == {}
         assert task.adapt(fresh, 3)
-    loop = replace(LOOP, epochs=12, learning_rate=0.02, patience=0, least_steps=0)
+    loop = replace(LOOP, epochs=12, learning_rate=0.02, patience=0)
     fitted(careful, loop, tmp_path / "learnt", say=lambda _: None)
     with torch.no_grad():
         assert careful.adapt(trained(careful, tmp_path / "learnt"), 3)
@@ -152,7 +152,7 @@ def test_with_its_dropout_it_learns_a_handful_of_questions_in_sixty_steps(tmp_pa
     assert network.dropout > 0
     lists = write_unlike_lists(tmp_path / "lists.safetensors")
     task = QasaTask(lists, network, replace(SMALL, negatives="random"))
-    loop = replace(LOOP, epochs=20, learning_rate=0.01, patience=0, least_steps=0)
+    loop = replace(LOOP, epochs=20, learning_rate=0.01, patience=0)
     last = list(fit(task, loop, tmp_path / "training"))[-1]
     assert last.step == 60
     assert last.metrics["top_1"] == 100

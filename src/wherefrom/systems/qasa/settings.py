@@ -85,9 +85,9 @@ class QasaTaskSettings:
     negatives: Negatives = (
         "mixed"  # random; where dev did not improve, those that the best network so far ranks highest
     )
-    ready: float = 2.0  # mixed: hard ones only once the first of a training list is right this many times as often as
-    # by chance; before, what is ranked highest is what it likes by accident, and learning from that alone turns the
-    # order upside down (decision 0044)
+    ready: float = 2.0  # mixed: hard ones only once the first of a dev list is right this many times as often as by
+    # chance; before, what is ranked highest is what it likes by accident, and learning from that alone turns the order
+    # upside down (decision 0044)
     each: int = 20  # n, negatives of a question; each is paired with all positives
     positives: int = 8  # of a question, drawn anew every epoch; 0: all. The thesis has a handful
     margin: float = 1.0

@@ -21,7 +21,7 @@ from wherefrom.train.task import TaskFacts
 
 _AT_A_TIME = 16  # questions, each with its whole list
 _TOP = (1, 3, 5)
-_ASKED = 500  # training questions that tell whether a network is ready for hard negatives
+_ASKED = 500  # dev questions that tell whether a network is ready for hard negatives; training ones it knows by heart
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ class QasaTask:
         return {"hard": torch.from_numpy(hard)}
 
     def _ready(self, model: QasaNetwork) -> bool:
-        """Whether some of the training questions are ranked clearly better than by chance."""
-        asked = self._learnt[:: -(-len(self._learnt) // _ASKED)]
-        positive = self._lists.column("list_positive")
-        chance = sum((positive[self._places(question)] > 0).mean() for question in asked)
-        return sum(order[0] for order in self.ranked(model, asked)) >= self.settings.ready * chance
+        """Whether lists of dev are ranked clearly better than by chance."""
+        valid = self._lists.questions(True)
+        orders = self.ranked(model, valid[:: -(-len(valid) // _ASKED) or 1])
+        chance = sum(sum(order) / len(order) for order in orders if order)
+        return sum(any(order[:1]) for order in orders) >= self.settings.ready * chance
 
     def adapted(self, state: Mapping[str, Tensor]) -> None:
         self._hard = state["hard"].numpy() if "hard" in state else None
