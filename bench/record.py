@@ -329,11 +329,21 @@ def scale_lines(report: Report) -> list[RunLine]:
             "cold_ms",
             "ask_ms",
             "ask_cpu_ms",
+            "ask_memory_mb",
+            "put_cpu_ms",
+            "put_ms",
+            "remove_cpu_ms",
+            "part_cpu_ms",
         )
         metrics = {_FIELDS.get(name, name): float(size[name]) for name in (*fields, *asked, "top_1", "top_20", "f1")}
         name = f"wherefrom, {size['passages']:,} passages"
         line = _of_report(report, "growth", name, _GROWING, report["questions"], metrics, "scale")
-        settings = {**line.settings, "load_before": round(size["load_before"], 1), "asked": size["asked"]}
+        settings = {
+            **line.settings,
+            "load_before": round(size["load_before"], 1),
+            "asked": size["asked"],
+            "segments": size["segments"],
+        }
         expected = {name: round(value, 2) for name, value in size["predicted"].items()}
         note = f"{size['documents']:,} documents; predicted before it was measured: {expected}" if expected else ""
         lines.append(msgspec.structs.replace(line, settings=settings, note=note))

@@ -47,6 +47,8 @@ GROWING = {
     "search p50 ms CPU": ("search_cpu_ms", "ms"),
     "search p99 ms CPU": ("search_p99_cpu_ms", "ms"),
     "ask p50 ms CPU": ("ask_cpu_ms", "ms"),
+    "one document in, ms CPU": ("put_cpu_ms", "ms"),
+    "a part of it chosen, ms CPU": ("part_cpu_ms", "ms"),
     "peak memory MB": ("own_memory_mb", "MB"),
 }
 
@@ -159,6 +161,8 @@ def _measured(plan: Plan, work: Path, files: Sequence[Path], before: Mapping[str
     _say(f"search p50 {milliseconds(percentile(searched['cpu_seconds'], 50))}; asking")
     asked, ask_memory = _child("ask", size, work, asked=plan.asked)
     _say(f"ask p50 {milliseconds(percentile(asked['cpu_seconds'], 50))}")
+    segments = _segments(library)
+    changed, _ = _child("change", size, work)
     first_gold = searched["first_gold"]
     return {
         "passages": built["passages"],
@@ -171,6 +175,7 @@ def _measured(plan: Plan, work: Path, files: Sequence[Path], before: Mapping[str
         "last_passages": built["passages"] - before.get("passages", 0),
         "text_mb": sum(file.stat().st_size for file in files) / 1e6,
         "index_mb": folder_bytes(library / "index") / 1e6,
+        "segments": segments,
         "store_mb": (folder_bytes(library) - folder_bytes(library / "index")) / 1e6,
         "memory_mb": memory.total / 1e6,
         "own_memory_mb": (memory.total - memory.mapped) / 1e6,  # without pages of files, which can be dropped
@@ -188,12 +193,22 @@ def _measured(plan: Plan, work: Path, files: Sequence[Path], before: Mapping[str
         "ask_p99_ms": 1000 * percentile(asked["wall_seconds"], 99),
         "ask_cpu_ms": 1000 * percentile(asked["cpu_seconds"], 50),
         "ask_memory_mb": ask_memory.total / 1e6,
+        "put_cpu_ms": 1000 * changed["put"]["cpu_seconds"],
+        "put_ms": 1000 * changed["put"]["seconds"],
+        "remove_cpu_ms": 1000 * changed["remove"]["cpu_seconds"],
+        "part_cpu_ms": 1000 * changed["part"]["cpu_seconds"],
         "asked": len(asked["wall_seconds"]),
         "stages_ms": asked["stages_ms"],
         "em": asked["em"],
         "f1": asked["f1"],
         "answered": asked["answered"],
     }
+
+
+def _segments(library: Path) -> int:
+    """The parts of the BM25 index, each of which is searched by itself."""
+    meta = json.loads((library / "index" / "bm25" / "meta.json").read_text(encoding="utf-8"))
+    return len(meta["segments"])
 
 
 def _child(task: str, size: int, work: Path, **more: Any) -> tuple[dict[str, Any], measure.Peak]:

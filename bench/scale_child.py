@@ -17,7 +17,7 @@ import psutil
 from bench.measure import high_water
 from wherefrom import Library
 from wherefrom.metrics.answers import exact_match, token_f1
-from wherefrom.types import Question
+from wherefrom.types import Document, Filter, Question
 
 _WARM = 10  # questions before the clock runs
 _STAGES = ("retrieve", "rank", "read", "rerank", "judge", "write")
@@ -119,7 +119,31 @@ def _ask(job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_TASKS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"ingest": _ingest, "search": _search, "ask": _ask}
+def _change(job: dict[str, Any]) -> dict[str, Any]:
+    """Bring one document in and take it out again, as somebody does who notes something; and ask of a part of it all.
+
+    Of each the first time, which is what a command costs.
+    """
+    library = Library(job["library"])
+    times = {}
+
+    def timed(name: str, done: Callable[[], object]) -> None:
+        begun, cpu_begun = time.perf_counter(), time.process_time()
+        done()
+        times[name] = {"seconds": time.perf_counter() - begun, "cpu_seconds": time.process_time() - cpu_begun}
+
+    timed("put", lambda: library.put([Document("a-note", "The garden opens at nine.")]))
+    timed("remove", lambda: library.remove(["a-note"]))
+    timed("part", lambda: library.check_fits(Filter(since="2000")))
+    return times
+
+
+_TASKS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "ingest": _ingest,
+    "search": _search,
+    "ask": _ask,
+    "change": _change,
+}
 
 
 def _questions(job: dict[str, Any]) -> list[dict[str, Any]]:

@@ -102,6 +102,30 @@ def test_what_a_killed_writer_staged_is_cleared_and_its_keys_are_not_used_again(
     assert not set(lost.keys) & set(kept.keys)
 
 
+def test_clearing_up_after_a_writer_does_not_read_all_documents(store: SQLiteStore) -> None:
+    def steps() -> int:
+        """How many instructions SQLite needs to retire what was staged."""
+        store.stage([Document("new", "never published")])
+        done = 0
+
+        def step() -> int:
+            nonlocal done
+            done += 1
+            return 0
+
+        with store._database.changing() as connection:
+            connection.set_progress_handler(step, 1)
+            assert store.recover() == 1
+            connection.set_progress_handler(None, 0)
+        return done
+
+    store.put([Document("a", "text")])
+    few = steps()
+    store.put([Document(str(number), "text") for number in range(500)])
+    assert steps() < few + 100
+    assert store.counts() == (501, 501)
+
+
 def test_an_error_while_staging_changes_nothing(store: SQLiteStore) -> None:
     store.put([Document("a", "old")])
     with pytest.raises(LibraryError, match=r"document 'bad' is not valid Unicode at character 3"):
