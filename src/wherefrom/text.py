@@ -14,9 +14,14 @@ Span = tuple[int, int]
 # Where a sentence may end: closing punctuation before white space, the full stops of Chinese and
 # Japanese (which need no space), a blank line, or a line that begins an item of a list. A run of full stops is
 # looked at from its first one alone: from each of them, a page of dots would take minutes.
+# All begin with one of a few signs, which is asked first: what is looked behind for is slow to try at every letter.
 _BREAK = re.compile(
-    r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s) | [。！？｡]+["”’」』）]* | (?<![।॥։۔؟])[।॥։۔؟]++(?=\s)
-    | \n(?=[^\S\n]*(?:\n|[-*•–]\s|\d{1,3}[.)]\s))""",
+    r"""[.!?…。！？｡।॥։۔؟\n](?:
+      (?<=[.!?…])(?<![.!?…]{2})[.!?…]*+["'”’»)\]]*+(?=\s)
+    | (?<=[。！？｡])[。！？｡]*["”’」』）]*
+    | (?<=[।॥։۔؟])(?<![।॥։۔؟]{2})[।॥։۔؟]*+(?=\s)
+    | (?<=\n)(?=[^\S\n]*(?:\n|[-*•–]\s|\d{1,3}[.)]\s))
+    )""",
     re.VERBOSE,
 )
 _SPACES = re.compile(r"\s*")

@@ -11,7 +11,7 @@ from bench.corpus import find_source
 from bench.workers import IngestTimes
 from bench_data import make_data
 
-from bench import made, record, scale
+from bench import made, record, scale, scale_child
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +52,7 @@ def test_a_power_law_is_found_and_followed() -> None:
 def test_a_run_grows_from_size_to_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(made, "DOCUMENTS_A_FILE", 20)
     monkeypatch.setattr(made, "_LEAST_SENTENCES", 1)
+    monkeypatch.setattr(scale, "_AT_A_TIME", 1)
     out, work = tmp_path / "scale.md", tmp_path / "work"
     arguments = ["--searched", "6", "--asked", "2", "--out", str(out), "--work", str(work), "--keep"]
     assert scale.main(["--passages", "20", *arguments]) == 0
@@ -61,9 +62,22 @@ def test_a_run_grows_from_size_to_size(tmp_path: Path, monkeypatch: pytest.Monke
     assert small["passages"] < large["passages"]
     assert large["last_passages"] == large["passages"] - small["passages"]
     assert record.kind_of(report) == "scale"
+    assert large["cpu_seconds"] > small["cpu_seconds"] > 0
+    assert large["segments"] >= 1
     lines = record.scale_lines(report)
     assert [line.metrics["index_mb"] > 0 for line in lines] == [True, True]
     assert find_source().squad.name in " ".join(lines[0].files)
+
+
+def test_the_time_before_an_interruption_counts(tmp_path: Path) -> None:
+    file, kept = tmp_path / "some.jsonl", tmp_path / "so-far"
+    file.write_text('{"id": "a", "text": "The garden opens at nine."}\n', encoding="utf-8")
+    kept.write_text('{"seconds": 1000.0, "cpu_seconds": 900.0}', encoding="utf-8")
+    built = scale_child._ingest({"library": str(tmp_path / "library"), "files": [str(file)], "so_far": str(kept)})
+    assert built["passages"] == 1
+    assert built["seconds"] > 1000
+    assert built["cpu_seconds"] > 900
+    assert json.loads(kept.read_text(encoding="utf-8"))["seconds"] > 1000
 
 
 def test_the_least_time_is_that_of_whatever_cannot_be_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:

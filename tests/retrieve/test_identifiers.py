@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wherefrom.config import IndexSettings
+from wherefrom.retrieve import identifiers
 from wherefrom.retrieve.bm25 import BM25Index
 from wherefrom.retrieve.identifiers import with_names
 
@@ -57,6 +58,12 @@ def test_prose_is_hardly_touched(text: str) -> None:
 def test_nothing_of_a_text_is_lost(text: str) -> None:
     rest = iter(with_names(text))
     assert all(letter in rest for letter in text)  # in their order
+
+
+@given(st.text(alphabet="aB1_-./:~#+@> \n\tzéC漢", max_size=60))
+def test_looking_around_signs_finds_what_looking_everywhere_finds(text: str) -> None:
+    assert with_names(text) in (text, identifiers._ALL.sub(identifiers._spelled_out, text))
+    assert with_names(f"{text} my_name") == identifiers._ALL.sub(identifiers._spelled_out, f"{text} my_name")
 
 
 def test_long_runs_are_quick() -> None:

@@ -9,6 +9,7 @@ finds the passages that have it before those that only have its parts.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _NAME = r"[A-Za-z][A-Za-z0-9]*"
 _SNAKE = rf"_*{_NAME}(?:_+[A-Za-z0-9]+)+"
@@ -21,7 +22,13 @@ _ALL = re.compile(
     rf"(?<![\w/.~@:-])(?:(?P<option>{_OPTION})|(?P<path>{_PATH})|(?P<signed>{_SIGNED})|(?P<dotted>{_DOTTED})(?![\w@]))"
     rf"|(?<![A-Za-z0-9_])(?P<name>{_SNAKE}|{_CAMEL})(?![A-Za-z0-9_])"
 )
-_QUICK = re.compile(r"[a-z][A-Z]|[A-Za-z]_|[/~#+]|-[A-Za-z-]|[A-Za-z](?:\.|::|->)[A-Za-z]")  # most passages have none
+# Most passages have no name, and most words of those that have some are none. What is looked for begins with one
+# of a few signs, so that all others are passed over at once: tried at every letter, it took half the time of indexing.
+_QUICK = re.compile(
+    r"[A-Z_/~#+.:-](?:(?<=[a-z][A-Z])|(?<=[A-Za-z]_)|(?<=[/~#+])|(?<=-)[A-Za-z-]"
+    r"|(?<=[A-Za-z]\.)[A-Za-z]|(?<=[A-Za-z]:):[A-Za-z]|(?<=[A-Za-z]-)>[A-Za-z])"
+)
+_HINT = re.compile(r"[A-Z_/~#+.:>-](?:(?<=[a-z0-9][A-Z])|(?<=[_/~#+])|(?<=-)[A-Za-z-]|(?<=[.:>])[A-Za-z])")
 _HUMP = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _NO_LETTERS = re.compile(r"[^A-Za-z0-9]+")
 _LONGEST = 60  # characters: longer ones are data
@@ -29,7 +36,21 @@ _LONGEST = 60  # characters: longer ones are data
 
 def with_names(text: str) -> str:
     """The text with the whole and the parts of each name behind it."""
-    return _ALL.sub(_spelled_out, text) if _QUICK.search(text) else text
+    return "".join(_pieces(text)) if _QUICK.search(text) else text
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text bit by bit; no name has a blank in it, so that looking for them between two blanks is enough."""
+    done = 0
+    for hint in _HINT.finditer(text):
+        if hint.start() >= done:
+            begin = text.rfind(" ", done, hint.start()) + 1 or done
+            end = text.find(" ", hint.end())
+            end = len(text) if end < 0 else end
+            yield text[done:begin]
+            yield _ALL.sub(_spelled_out, text[begin:end])
+            done = end
+    yield text[done:]
 
 
 def _spelled_out(match: re.Match[str]) -> str:
