@@ -30,6 +30,7 @@ _NAMES = {"tantivy": "raw tantivy", "fts5": "SQLite FTS5", "sklearn": "scikit-le
 _NETWORKS = {"int8": "wherefrom, 8 bits", "onnx": "onnxruntime, 32 bits", "torch": "torch, 32 bits"}
 _SHIPPED = "the networks as shipped, and in 32 bits"
 _GROWING = "one library that grows, of SQuAD's paragraphs and made documents"
+_SEGMENTS = "one BM25 index as it is filled, by its segments"
 _FIELDS = {"cpu_seconds": "ingest_cpu_s", "seconds": "ingest_s"}  # what a growing library's figures are called there
 _SECTIONS = {
     "load": "asking and sending",
@@ -143,6 +144,7 @@ def kind_of(report: Report) -> str:
         "scoring": "beside",
         "tfidf": "systems",
         "scale": "growth",
+        "segments": "by_segments",
         "served": "served_index",
         "served_kills": "served_kills",
     }
@@ -330,6 +332,7 @@ def scale_lines(report: Report) -> list[RunLine]:
             "ask_ms",
             "ask_cpu_ms",
             "ask_memory_mb",
+            "segments",
             "put_cpu_ms",
             "put_ms",
             "remove_cpu_ms",
@@ -338,15 +341,27 @@ def scale_lines(report: Report) -> list[RunLine]:
         metrics = {_FIELDS.get(name, name): float(size[name]) for name in (*fields, *asked, "top_1", "top_20", "f1")}
         name = f"wherefrom, {size['passages']:,} passages"
         line = _of_report(report, "growth", name, _GROWING, report["questions"], metrics, "scale")
-        settings = {
-            **line.settings,
-            "load_before": round(size["load_before"], 1),
-            "asked": size["asked"],
-            "segments": size["segments"],
-        }
+        settings = {**line.settings, "load_before": round(size["load_before"], 1), "asked": size["asked"]}
         expected = {name: round(value, 2) for name, value in size["predicted"].items()}
         note = f"{size['documents']:,} documents; predicted before it was measured: {expected}" if expected else ""
         lines.append(msgspec.structs.replace(line, settings=settings, note=note))
+    return lines
+
+
+def segments_lines(report: Report) -> list[RunLine]:
+    """One BM25 index at several sizes."""
+    lines = []
+    for each in report["by_segments"]:
+        sizes = each["segments"]
+        metrics = {
+            "index_cpu_ms": each["p50"],
+            "index_p99_cpu_ms": each["p99"],
+            "tantivy_cpu_ms": each["tantivy_p50"],
+            "segments": float(len(sizes)),
+        }
+        name = f"wherefrom's BM25, {each['passages']:,} passages"
+        line = _of_report(report, "growth", name, _SEGMENTS, report["questions"], metrics, "segments --files DIR")
+        lines.append(msgspec.structs.replace(line, note="of " + ", ".join(f"{size:,}" for size in sizes)))
     return lines
 
 
@@ -359,6 +374,7 @@ REPORTS: dict[str, Callable[[Report], list[RunLine]]] = {
     "scoring": scoring_lines,
     "tfidf": tfidf_lines,
     "scale": scale_lines,
+    "segments": segments_lines,
     "served": served_lines,
     "served_kills": served_kills_lines,
 }

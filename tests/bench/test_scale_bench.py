@@ -11,7 +11,7 @@ from bench.corpus import find_source
 from bench.workers import IngestTimes
 from bench_data import make_data
 
-from bench import made, record, scale, scale_child
+from bench import made, record, scale, scale_child, segments
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +67,22 @@ def test_a_run_grows_from_size_to_size(tmp_path: Path, monkeypatch: pytest.Monke
     lines = record.scale_lines(report)
     assert [line.metrics["index_mb"] > 0 for line in lines] == [True, True]
     assert find_source().squad.name in " ".join(lines[0].files)
+
+
+def test_an_index_is_searched_at_each_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "BATCH", 5)
+    (tmp_path / "made-00000.jsonl").write_text(
+        "".join(json.dumps({"title": "T", "text": f"The house number {n} is old."}) + "\n" for n in range(60))
+    )
+    out = tmp_path / "segments.md"
+    arguments = ["--files", str(tmp_path), "--questions", "3", "--out", str(out), "--passages", "12", "30"]
+    assert segments.main(arguments) == 0
+    report = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
+    assert [each["passages"] for each in report["by_segments"]] == [12, 30]
+    assert record.kind_of(report) == "segments"
+    small, large = record.segments_lines(report)
+    assert small.metrics["segments"] >= 1
+    assert min(large.metrics.values()) > 0
 
 
 def test_the_time_before_an_interruption_counts(tmp_path: Path) -> None:
