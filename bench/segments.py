@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def bench(indexes: Sequence[Path], files: Path | None, sizes: Sequence[int], questions: int) -> dict[str, Any]:
     """Measure the indexes that there are, or one that is filled for it."""
     source = corpus.find_source()
-    report = {
+    report: dict[str, Any] = {
         "by_segments": [],
         "facts": asdict(facts.collect()),
         "date": datetime.now(UTC).date().isoformat(),
