@@ -108,6 +108,7 @@ ATTACKS: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "empty lines of AsciiDoc": ("empty.adoc", lambda: "a\n" + "\n" * 16_000_000),
     "marks of AsciiDoc": ("marks.adoc", lambda: "link:a[<<a*a " * 50_000),
     "a line of a program": ("line.py", lambda: "x" * 10_000_000),
+    "empty lines of a program": ("empty.py", lambda: 'def a():\n    """' + "\n" * 1_000_000),
     "types of a program": ("types.c", lambda: ("a*" * 250 + "\n") * 1_000),
     "calls of a program": ("calls.js", lambda: ("  a(" * 100 + "\n") * 1_000),
     "a row of a page": ("row.html", lambda: "<table><tr>" + "<td>a</td>" * 60_000 + "</tr></table>"),
@@ -159,7 +160,7 @@ def test_control_characters_in_a_page_are_left_out_and_the_rest_is_read() -> Non
     assert "Four" in text
 
 
-@pytest.mark.parametrize("unit", ["a. ", "東", ".\n"])
+@pytest.mark.parametrize("unit", ["a. ", "東", ".\n", "a\n\n"])
 def test_what_is_cut_into_millions_of_pieces_is_not_held_in_pieces(unit: str) -> None:
     import tracemalloc
 
