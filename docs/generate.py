@@ -1,4 +1,4 @@
-"""Writes the reference pages that are made from the code and from runs/: python docs/generate.py, or `make docs`."""
+"""Writes what is made from the code and from runs/: reference pages, papers' pages and their plots. `make docs`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ import click
 from wherefrom import cli, config
 from wherefrom.types import STYLES
 
-REFERENCE = Path(__file__).parent / "reference"
-PAGES: dict[str, Callable[[], str]] = {}  # every generated page by its file name, made when asked for
+DOCS = Path(__file__).parent
+PAGES: dict[str, Callable[[], str]] = {}  # every generated file by its place in docs/, made when asked for
 
 
 def page(name: str) -> Callable[[Callable[[], str]], Callable[[], str]]:
@@ -29,7 +30,7 @@ def page(name: str) -> Callable[[Callable[[], str]], Callable[[], str]]:
     return note
 
 
-@page("cli.md")
+@page("reference/cli.md")
 def cli_page() -> str:
     """The command line, from its own help."""
     context = click.Context(cli.wherefrom, info_name="wherefrom")
@@ -91,7 +92,7 @@ def _prose_of(text: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-@page("settings.md")
+@page("reference/settings.md")
 def settings_page() -> str:
     """Every setting with its default and the reason that stands beside it in `config.py`."""
     parts = [
@@ -120,16 +121,22 @@ def settings_page() -> str:
     return "\n".join(parts)
 
 
-@page("results.md")
+@page("reference/results.md")
 def results_page() -> str:
     """The measured figures, from runs/."""
-    sys.path.insert(0, str(REFERENCE.parents[1]))  # bench is no part of the package
+    _bench()
     from bench import page as results
 
     return results.results_page()
 
 
-@page("licences.md")
+def _bench() -> None:
+    """bench is no part of the package: it is found in the checkout."""
+    if str(DOCS.parent) not in sys.path:
+        sys.path.insert(0, str(DOCS.parent))
+
+
+@page("reference/licences.md")
 def licences_page() -> str:
     """Of the code, of the weights, and of what is installed with them."""
     sys.path.insert(0, str(Path(__file__).parent))
@@ -139,7 +146,7 @@ def licences_page() -> str:
     return licences.page(weights.read_text(encoding="utf-8"))
 
 
-@page("api.md")
+@page("reference/api.md")
 def api_page() -> str:
     """The HTTP API, from its own schema."""
     from wherefrom.server.app import PROBLEMS, openapi
@@ -218,7 +225,37 @@ def _kind(schema: dict[str, Any]) -> str:
     return str(schema.get("type", "")) + bounds
 
 
+def _papers() -> None:
+    """The papers' pages and their plots: what lies in runs/papers says which."""
+    _bench()
+    from bench import claims
+
+    for name in [*claims.names(), claims.LIST]:
+        PAGES[f"papers/{name}.md"] = partial(claims.made_page, name)
+    for name in claims.names():
+        for plot in claims.given(name).plot:
+            PAGES[f"images/papers/{name}-{plot.name}.svg"] = partial(claims.picture, name, plot)
+
+
+@page("images/papers/bertsum-mask-bidirectional.svg")
+def bidirectional_mask() -> str:
+    """What sees what in QR-BERTSUM, as its network is given it."""
+    from wherefrom.systems.bertsum.pictures import mask_figure
+
+    return mask_figure("bidirectional")
+
+
+@page("images/papers/bertsum-mask-qd.svg")
+def query_document_mask() -> str:
+    from wherefrom.systems.bertsum.pictures import mask_figure
+
+    return mask_figure("qd")
+
+
+_papers()
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:] or PAGES:
-        (REFERENCE / name).write_text(PAGES[name](), encoding="utf-8")
-        print(f"wrote docs/reference/{name}")
+        (DOCS / name).write_text(PAGES[name](), encoding="utf-8")
+        print(f"wrote docs/{name}")

@@ -51,6 +51,7 @@ def test_every_setting_can_be_set_to_its_own_default() -> None:
         ("index.language=englsh", "did you mean english?"),
         ("retrieve.k=0", "retrieve.k must be above 0, not 0"),
         ("split.overlap=100", "split.overlap must be at least 0 and below split.words"),
+        ("split.section=-1", "split.section must be at least 0, not -1"),
         ("split.words", "does not say a value"),
         ("a.b.c=1", "is not a setting"),
         ("=1", "is not a setting"),

@@ -27,26 +27,37 @@ def named(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+def of_docs(name: str) -> ModuleType:
+    """A program that lies beside the pages."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
-    return generate
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
 
 
-GENERATED = ["api.md", "cli.md", "licences.md", "results.md", "settings.md"]
+def generator() -> ModuleType:
+    return of_docs("generate")
 
 
-@pytest.mark.parametrize("name", GENERATED)
+REFERENCE = [f"reference/{name}.md" for name in ("api", "cli", "licences", "results", "settings")]
+PAPERS = [
+    path.relative_to(ROOT / "docs").as_posix()
+    for folder, ending in (("papers", "md"), ("images/papers", "svg"))
+    for path in sorted((ROOT / "docs" / folder).glob(f"*.{ending}"))
+]
+
+
+@pytest.mark.parametrize("name", [*REFERENCE, *PAPERS])
 def test_generated_pages_are_fresh(name: str) -> None:
-    written = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
+    """Plots and the tables of papers' pages too: they are what the rows of runs/ say."""
+    written = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert written == generator().PAGES[name](), "run `make docs`"
 
 
 def test_every_generated_page_is_looked_at() -> None:
-    assert sorted(generator().PAGES) == GENERATED
+    assert sorted(generator().PAGES) == sorted([*REFERENCE, *PAPERS])
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=named)
@@ -95,9 +106,23 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in headings(aim), f"{named(page)} links to {target}#{anchor}; there is no such heading"
 
 
-def links(page: Path) -> list[tuple[str, str]]:
+def test_links_of_the_site_stay_in_it() -> None:
+    """It has no file but those of docs/: mkdocs would call every other link an error."""
+    on_site, away = of_docs("outward").on_page_markdown, []
+    for page in PAGES[1:]:
+        for target, _ in links(page, on_site(page.read_text(encoding="utf-8"))):
+            inside = target.startswith(("http:", "https:")) or (page.parent / target).resolve().is_relative_to(
+                ROOT / "docs"
+            )
+            away += [] if inside else [f"{named(page)}: {target}"]
+    assert not away
+    assert on_site("see [how](../../runs/README.md#x).") == "see how (`runs/README.md` in the repository)."
+
+
+def links(page: Path, text: str | None = None) -> list[tuple[str, str]]:
     """Every link as the file and the heading it names, either of which may be empty."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = page.read_text(encoding="utf-8") if text is None else text
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     return re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text)
 
 

@@ -438,10 +438,12 @@ def _lexical_judge(settings: Settings, _networks: _Networks) -> Judge:
 
 def _calibrated_judge(settings: Settings, networks: _Networks) -> Judge:
     from wherefrom.judge.calibrated import CalibratedJudge
+    from wherefrom.judge.second import SecondOpinion
 
     english = settings.index.language == "english"
     matcher = _matcher(settings.runtime.matcher) if english else None
-    return CalibratedJudge(networks.reader, settings.index.language, matcher)
+    second = SecondOpinion(networks.writer, settings.write.passages) if settings.judge.second else None
+    return CalibratedJudge(networks.reader, settings.index.language, matcher, second)
 
 
 def _masque_judge(_settings: Settings, networks: _Networks) -> Judge:

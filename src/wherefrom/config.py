@@ -81,9 +81,12 @@ class SplitSettings:
 
     words: int = 100  # the length the readers are trained on
     overlap: int = 25  # an answer that leans on the sentence before it stays whole
+    section: int = 40  # words from which on a passage ends where a section does; 0: sections are not looked at
 
     def __post_init__(self) -> None:
         _positive("split", self, "words")
+        if self.section < 0:
+            raise SettingsError(f"split.section must be at least 0, not {self.section}")
         if not 0 <= self.overlap < self.words:
             raise SettingsError(
                 f"split.overlap must be at least 0 and below split.words ({self.words}), not {self.overlap}"
@@ -189,6 +192,7 @@ class JudgeSettings:
     """Judging how likely the answer is right; where it is not, it is not given."""
 
     kind: Literal["lexical", "calibrated", "masque"] = "calibrated"  # by the reader; shared words; by the writer
+    second: bool = True  # calibrated: the writer network says what it thinks of the answer; takes about 50 ms
     english_only: bool = True  # other languages are told to be out of reach; unless index.language is another one
     min_chance: float = 0.65  # below this the answer is "I don't know"; kept for precision 0.85 on unknown documents
 

@@ -1,4 +1,4 @@
-"""Plots as plain SVG text: lines, horizontal bars with their intervals, and fields by how full they are."""
+"""Plots as plain SVG text: lines, horizontal bars with their intervals, reported beside measured, and fields."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ class Curve:
 
     name: str
     points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class BarPair:
+    """What is reported beside what was measured; either may be missing."""
+
+    name: str
+    reported: float | None = None
+    measured: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +61,9 @@ def line_plot(title: str, x: str, y: str, lines: Sequence[Curve], diagonal: bool
     return svg(title, _WIDTH, _HEIGHT, parts)
 
 
-def bar_plot(title: str, bars: Sequence[Bar], unit: str = "") -> str:
-    """Horizontal bars from 0, in the given order, with the value at the end."""
-    row, left, wide = 20, 130, 400
+def bar_plot(title: str, bars: Sequence[Bar], unit: str = "", left: float = 130) -> str:
+    """Horizontal bars from 0, in the given order, with the value at the end; `left`: room for their names."""
+    row, wide = 20, left + 270
     most = max((bar.high if bar.high is not None else bar.value for bar in bars), default=1.0) or 1.0
     scale = (wide - left - 60) / most
     parts = [text_at(wide / 2, 16, title, "middle", bold=True)]
@@ -70,6 +79,71 @@ def bar_plot(title: str, bars: Sequence[Bar], unit: str = "") -> str:
             end = max(end, b)
         parts.append(text_at(end + 5, top + 13, f"{bar.value:.1f}{unit}", "start"))
     return svg(title, wide, _TOP + row * len(bars) + 8, parts)
+
+
+def pair_plot(title: str, pairs: Sequence[BarPair], digits: int = 1, line: Bar | None = None, left: float = 130) -> str:
+    """Hollow bars for what is reported, full ones below them for what was measured; `left`: room for their names.
+
+    The two are of different data: nothing but their order may be compared. `line`: a value to look at the measured
+    ones by, a stroke beside each of them and of no reported one.
+    """
+    row, bar, wide, top = 34, 11, left + 330, 46
+    values = [value for pair in pairs for value in (pair.reported, pair.measured) if value is not None]
+    scale = (wide - left - 60) / (max([*values, line.value if line else 0.0], default=1.0) or 1.0)
+    parts = [text_at(wide / 2, 16, title, "middle", bold=True)]
+    for place, name in ((left, "reported"), (left + 90, "measured")):
+        parts += [_bar_of(name, place, 26, 22, bar), text_at(place + 27, 35, name, "start")]
+    for number, pair in enumerate(pairs):
+        y = top + row * number
+        parts.append(text_at(left - 6, y + 15, pair.name, "end"))
+        for kind, value, at in (("reported", pair.reported, y + 1), ("measured", pair.measured, y + 13)):
+            if value is None:
+                parts.append(text_at(left + 4, at + 9, f"not {kind}", "start"))
+                continue
+            parts.append(_bar_of(kind, left, at, max(value, 0.0) * scale, bar))
+            parts.append(text_at(left + max(value, 0.0) * scale + 5, at + 9, f"{value:.{digits}f}", "start"))
+        if line:
+            across = left + line.value * scale
+            parts.append(f'<line x1="{across:.1f}" y1="{y + 13}" x2="{across:.1f}" y2="{y + 26}" class="interval"/>')
+    if line:
+        parts.append(text_at(wide - 6, top + row * len(pairs) + 12, f"{line.name} {line.value:.{digits}f}", "end"))
+    return svg(title, wide, top + row * len(pairs) + (20 if line else 6), parts)
+
+
+def _bar_of(kind: str, x: float, y: float, width: float, height: float) -> str:
+    """What is reported is an outline, what was measured is filled."""
+    paint = f'fill="{_COLOURS[0]}"' if kind == "measured" else f'fill="none" stroke="{_COLOURS[1]}" stroke-width="1.2"'
+    return f'<rect x="{x:g}" y="{y:g}" width="{width:.1f}" height="{height:g}" {paint}/>'
+
+
+def field(title: str, groups: Sequence[tuple[str, Sequence[str]]], seen: Sequence[Sequence[bool]]) -> str:
+    """Which of a sequence's tokens (rows) may see which (columns): full where it may, empty where not.
+
+    Tokens come in groups, such as query and document; a line parts them.
+    """
+    side, left, top = 17, 80, 72
+    names = [name for _, members in groups for name in members]
+    wide = left + side * len(names)
+    parts = [text_at(6, 16, title, "start", bold=True)]
+    for place, name in enumerate(names):
+        parts.append(text_at(left + side * place + 12, top - 6, name, "start", turned=60))
+        parts.append(text_at(left - 6, top + side * place + 12, name, "end"))
+    for line, row in enumerate(seen):
+        for place, may in enumerate(row):
+            paint = f'fill="{_COLOURS[0]}" fill-opacity="0.85"' if may else 'fill="none" class="grid"'
+            x, y = left + side * place, top + side * line
+            parts.append(f'<rect x="{x}" y="{y}" width="{side - 2}" height="{side - 2}" {paint}/>')
+    first, end = 0, side * len(names)
+    for name, members in groups:
+        if first:
+            cut = side * first - 1
+            for x1, y1, x2, y2 in ((left, top + cut, wide, top + cut), (left + cut, top, left + cut, top + end)):
+                parts.append(f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" class="interval"/>')
+        middle = side * (first + len(members) / 2)
+        parts.append(text_at(left + middle, top + end + 14, name, "middle", bold=True))
+        parts.append(text_at(wide + 14, top + middle, name, "middle", bold=True, turned=90))
+        first += len(members)
+    return svg(title, wide + 24, top + end + 22, parts)
 
 
 def heatmap(title: str, rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float]]) -> str:

@@ -7,7 +7,7 @@ at every border: tokens belong to one model, characters to everyone.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -31,6 +31,11 @@ class Place:
     number: int | None = None  # of the page or slide, for opening the file there
 
 
+def sections_of(places: Iterable[Place]) -> tuple[int, ...]:
+    """Where those places begin that are no pages or slides."""
+    return tuple(place.start for place in places if place.number is None)
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One text of the library; `text` is exactly what every offset refers to."""
@@ -41,6 +46,11 @@ class Document:
     source: str = ""  # the file it was read from
     date: str = ""  # of this version, as 2024-05-31 or with a time behind it; "" where none is known
     places: tuple[Place, ...] = ()  # in rising order; none where the file has no parts that people know
+
+    @property
+    def sections(self) -> tuple[int, ...]:
+        """Where its sections begin: the places that are no pages, in the middle of whose sentences others begin."""
+        return sections_of(self.places)
 
 
 @dataclass(frozen=True, slots=True)

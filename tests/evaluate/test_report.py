@@ -15,7 +15,7 @@ from wherefrom.evaluate.consistency import consistency
 from wherefrom.evaluate.predictions import Prediction
 from wherefrom.evaluate.report import ReportError, plots, write_report
 from wherefrom.evaluate.score import score
-from wherefrom.plots import Bar, Curve, bar_plot, line_plot
+from wherefrom.plots import Bar, BarPair, Curve, bar_plot, line_plot, pair_plot
 from wherefrom.types import Question
 
 
@@ -128,3 +128,17 @@ def test_plots_are_well_formed_pictures() -> None:
     assert line.count("<polyline") == 2
     assert bars.count("<rect") == 2
     ElementTree.fromstring(bar_plot("none", []))
+
+
+def test_reported_is_an_outline_and_measured_is_filled() -> None:
+    pairs = [BarPair("both", 40.0, 20.0), BarPair("not run", 30.0), BarPair("never printed", None, 10.0)]
+    picture = pair_plot("a & b", pairs, digits=1, line=Bar("the least", 5.0))
+    squares = [each.attrib for each in ElementTree.fromstring(picture) if each.tag.endswith("rect")][2:]  # the key
+    outlined = [float(each["width"]) for each in squares if each["fill"] == "none"]
+    filled = [float(each["width"]) for each in squares if each["fill"] != "none"]
+    assert outlined == [outlined[0], outlined[0] * 0.75]
+    assert filled == [outlined[0] / 2, outlined[0] / 4]
+    assert ">not measured<" in picture
+    assert ">not reported<" in picture
+    assert ">the least 5.0<" in picture
+    ElementTree.fromstring(pair_plot("none", []))

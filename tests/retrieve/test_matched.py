@@ -80,3 +80,12 @@ def test_without_weight_the_index_alone_decides(tmp_path: Path) -> None:
 @pytest.mark.parametrize("setting", ["read.kind=drqa", "index.language=french", "retrieve.match=none"])
 def test_other_readers_and_languages_are_left_alone(tmp_path: Path, setting: str) -> None:
     assert isinstance(library(tmp_path, setting).pipeline().retriever, IndexRetriever)
+
+
+def test_a_text_under_many_names_takes_two_places(tmp_path: Path) -> None:
+    """A manual page is installed under every name of its command; they kept all else out."""
+    made = Library(tmp_path / "library", resolve(overrides=["retrieve.k=4"]))
+    made.put([Document(f"alias-{n}", "The queue is looked at every 300 seconds.\n", "Mail") for n in range(6)])
+    made.put([Document("other", "Once a queue is full, mail waits for 1000 seconds.", "Mail")])
+    (hits,) = made.pipeline().retriever.retrieve([Question("1", "how often is the mail queue looked at?")])
+    assert [hit.passage.document_id for hit in hits] == ["alias-0", "alias-1", "other"]

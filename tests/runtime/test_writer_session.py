@@ -207,3 +207,38 @@ class TestWeights:
         session = WriterSession(Weights(tmp_path / "nothing here"), 1)
         with pytest.raises(WeightsError, match=r"settings\.toml is missing"):
             session.judge(["what"], [[KING]])
+
+
+class TestWeighing:
+    def test_what_it_would_write_itself_is_likeliest(self, session: WriterSession) -> None:
+        """It has learnt to say "a dragon ." to everything."""
+        own, other = (WritingTask(QUESTIONS[0], (KING, DRAGON), short) for short in (Short(1, 0, 8), Short(0, 8, 12)))
+        likely, unlikely = session.weigh([own, other])
+        assert likely.first > -0.1
+        assert likely.mean > -0.1 > -5.0 > unlikely.mean
+        assert 0.0 <= unlikely.place < likely.place <= 1.0
+        assert likely.answerable == unlikely.answerable
+
+    def test_is_the_likelihood_of_what_is_written(self, session: WriterSession) -> None:
+        (written,) = session.write([WritingTask(QUESTIONS[0], (KING, DRAGON))], "short", SETTINGS)
+        (weighed,) = session.weigh([WritingTask(QUESTIONS[0], (KING, DRAGON), Short(1, 0, 8))])
+        assert pieces_of(session, written)[:2] == ["a", "dragon"]
+        of_all = 4 * written.written[0].score  # "a dragon ." and the end
+        assert 2 * weighed.mean == pytest.approx(of_all, abs=0.01)
+        assert 2 * weighed.mean > of_all
+
+    def test_alone_is_as_beside_others(self, session: WriterSession) -> None:
+        tasks = [task for task in TASKS if task.short]
+        assert [session.weigh([task])[0] for task in tasks] == session.weigh(tasks)
+
+    def test_an_answer_that_no_token_stands_for_is_unlikely(self, session: WriterSession) -> None:
+        (weighed,) = session.weigh([WritingTask(QUESTIONS[0], (KING,), Short(0, 3, 3))])
+        assert weighed.first == weighed.mean < -12.0
+        assert weighed.place == 0.0
+
+    def test_shares_what_was_read_with_the_sentence(self, tiny_writer_weights: Path) -> None:
+        session = Counting(Weights(tiny_writer_weights))
+        session.weigh(TASKS[:1])
+        before = session.read
+        session.write(TASKS[:1], "sentence", SETTINGS)
+        assert session.read == before + 1  # the short answer alone, which is shown now

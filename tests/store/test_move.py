@@ -146,7 +146,7 @@ def test_damage_is_not_moved(filled: Library, database: str) -> None:
 
 
 def test_what_does_not_arrive_as_it_was_is_noticed(filled: Library, tmp_path: Path, database: str) -> None:
-    store = PostgresStore(database, lambda _: [])
+    store = PostgresStore(database, lambda *_: [])
     store.begin_filling(str(filled.path.absolute()))
     store.close()
     with psycopg.connect(database, autocommit=True) as connection:  # a server with a mind of its own

@@ -20,7 +20,7 @@ from wherefrom.store.sqlite import SQLiteStore
 from wherefrom.types import Document, Place
 
 
-def at_blank_lines(text: str) -> list[tuple[int, int]]:
+def at_blank_lines(text: str, _: object = ()) -> list[tuple[int, int]]:
     spans = ((match.start(), match.end()) for match in re.finditer(r"\S(?:(?!\n\n).)*", text, re.DOTALL))
     return [(start, start + len(text[start:end].rstrip())) for start, end in spans]
 

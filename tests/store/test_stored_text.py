@@ -15,7 +15,7 @@ from wherefrom.store.sqlite import SQLiteStore
 from wherefrom.types import Document
 
 
-def at_blank_lines(text: str) -> list[tuple[int, int]]:
+def at_blank_lines(text: str, _: object = ()) -> list[tuple[int, int]]:
     return [(match.start(), match.end()) for match in re.finditer(r"[^\n]+", text)]
 
 

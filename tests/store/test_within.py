@@ -31,7 +31,7 @@ DOCUMENTS = [
 
 @pytest.fixture
 def store(tmp_path: Path) -> SQLiteStore:
-    store = SQLiteStore(tmp_path / "documents.sqlite", lambda text: [(0, len(text))])
+    store = SQLiteStore(tmp_path / "documents.sqlite", lambda text, _: [(0, len(text))])
     store.open(create=True)
     store.put(DOCUMENTS)
     return store
@@ -91,7 +91,7 @@ def test_a_change_of_the_library_is_seen_at_once_by_whomever_it_was_made(store: 
     assert len(store.keys_within(part)) == 3
     store.put([Document("reports/new.txt", "new")])
     assert len(store.keys_within(part)) == 4
-    other = SQLiteStore(store.path, lambda text: [(0, len(text))])
+    other = SQLiteStore(store.path, lambda text, _: [(0, len(text))])
     other.remove(["reports/new.txt", "reports/a.pdf"])
     assert len(store.keys_within(part)) == 2
     assert store.keys_within(part) is store.keys_within(part)  # and what has not changed is not looked up again

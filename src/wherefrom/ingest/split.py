@@ -1,9 +1,14 @@
-"""Documents are cut into passages of about a hundred words, at sentence borders, with a little overlap."""
+"""Documents are cut into passages of about a hundred words, at sentence borders, with a little overlap.
+
+A passage ends where a section does, if it is long enough by then: what stands under one heading is found and read under
+that heading, not under the one before.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from wherefrom.config import SplitSettings
@@ -13,14 +18,16 @@ _LONGEST_HEADING = 80  # characters
 _VISIBLE = re.compile(r"\S+")
 
 
-def split(text: str, settings: SplitSettings | None = None) -> list[Span]:
-    """The passages of a text as (start, end), in order.
+def split(text: str, settings: SplitSettings | None = None, sections: Sequence[int] = ()) -> list[Span]:
+    """The passages of a text as (start, end), in order; `sections` are where its sections begin.
 
     Every word lies in at least one passage, and none begins or ends with white space. A passage takes
     whole sentences while that brings it closer to `words`; when the last one is no longer than `overlap`
     words, the next passage begins with it again. A sentence far longer than a passage is cut between words.
+    From `section` words on it ends where a section does, and nothing of that comes again.
     """
     settings = settings or SplitSettings()
+    borders = sorted(sections) if settings.section else []
     rest = _pieces(text, settings.words)
     passages: list[Span] = []
     # What a passage may hold, and the piece behind it; of a file of millions of sentences no more is kept at a time.
@@ -32,7 +39,13 @@ def split(text: str, settings: SplitSettings | None = None) -> list[Span]:
         pieces += islice(rest, 2 - len(pieces)) if len(pieces) < 2 else ()
         if taken >= len(pieces):
             return passages
-        while held < len(pieces) and (held <= taken or _closer(length, length + pieces[held][1], settings.words)):
+        while held < len(pieces) and (
+            held <= taken
+            or (
+                (length < settings.section or not _opens(borders, pieces[held - 1][0], pieces[held][0]))
+                and _closer(length, length + pieces[held][1], settings.words)
+            )
+        ):
             span, words = pieces[held]
             held, length = held + 1, length + words
             headings = headings + 1 if _is_heading(text, *span) else 0
@@ -42,13 +55,20 @@ def split(text: str, settings: SplitSettings | None = None) -> list[Span]:
         if held < len(pieces):  # a heading belongs to what follows it
             last = max(last - headings, min(last, taken))
         passages.append((pieces[0][0][0], pieces[last][0][1]))
-        repeats = last > 0 and pieces[last][1] <= settings.overlap
+        ends_section = last + 1 < len(pieces) and _opens(borders, pieces[last][0], pieces[last + 1][0])
+        repeats = last > 0 and pieces[last][1] <= settings.overlap and not ends_section
         gone = last if repeats else last + 1
         length -= sum(words for _, words in pieces[:gone])
         held -= gone
         headings = min(headings, held)
         del pieces[:gone]
         taken = 1 if repeats else 0
+
+
+def _opens(borders: Sequence[int], before: Span, piece: Span) -> bool:
+    """Whether a section begins with this piece, or between it and the start of the one before."""
+    after = bisect_right(borders, before[0])
+    return after < len(borders) and borders[after] <= piece[0]
 
 
 def _closer(length: int, longer: int, target: int) -> bool:

@@ -71,7 +71,9 @@ OF_WORD = (
 )
 # By the order that a re-ranker put the answers in; both 0 where none did.
 OF_ORDER = ("order share", "order lead")
-NAMES = (*OF_READING, *OF_ANSWER, *OF_WORD, *OF_MEANING, *OF_ORDER)
+# What another network thinks of the answer (`second.py`); all 0 without one.
+OF_SECOND = ("second first", "second mean", "second place", "second answerable")
+NAMES = (*OF_READING, *OF_ANSWER, *OF_WORD, *OF_MEANING, *OF_ORDER, *OF_SECOND)
 
 _NOTHING = -6.0  # relevance of a passage that has nothing to do with the question
 _CANDIDATES = 10  # that it was fitted on
@@ -85,6 +87,7 @@ def features(
     candidates: Sequence[Candidate],
     stems: Stems,
     matcher: Matcher | None = None,
+    second: Sequence[float] = (0.0,) * len(OF_SECOND),
 ) -> tuple[float, ...] | None:
     """What a judge can look at, in the order of NAMES; None where there is nothing to look at."""
     if not readings or not candidates:
@@ -99,6 +102,7 @@ def features(
         *_of_word(question, wanted, hits, held, readings),
         *_of_meaning(question, hits, candidates[0], matcher),
         *_of_order(candidates),
+        *second,
     )
 
 

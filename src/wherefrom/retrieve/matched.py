@@ -7,12 +7,15 @@ wherefrom.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from wherefrom.features.matching import Matcher
 from wherefrom.runtime.reader import heading
 from wherefrom.stages import Retriever
 from wherefrom.types import Hit, Question
+
+_COPIES = 2
 
 
 class MatchedRetriever:
@@ -43,4 +46,17 @@ class MatchedRetriever:
             hit.rescored("match", hit.score / most + self._weight * score)
             for hit, score in zip(hits, near, strict=True)
         ]
-        return sorted(scored, key=lambda hit: (-hit.score, hit.passage.id))[: self._k]
+        return list(few_alike(sorted(scored, key=lambda hit: (-hit.score, hit.passage.id))))[: self._k]
+
+
+def few_alike(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """Without the third and further hits of the very same text: a page under five names is one source, not five.
+
+    Two stay, so that of an old and a new version the newer one can be named.
+    """
+    seen: Counter[str] = Counter()
+    for hit in hits:
+        words = " ".join(hit.passage.text.split())
+        seen[words] += 1
+        if seen[words] <= _COPIES:
+            yield hit

@@ -6,6 +6,7 @@ The words are looked up in one table outside of the graphs, since reading and wr
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wherefrom.errors import SettingsError
 from wherefrom.runtime.weights import Weights
-from wherefrom.types import Passage
+from wherefrom.types import Candidate, Hit, Passage
 from wherefrom.wordpieces import Encoded
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _REMEMBERED = 64  # readings, about 300 kB each; always at least those of the last call, which the next stages need
 _MOST_SHORT = 64  # tokens of a short answer
+_MOST_WEIGHED = 12  # tokens of one that is weighed: each costs a step, and the first ones say most
+_LEAST = 1e-9  # likelihood that a token is taken to have at least
 _LEAST_PASSAGE = 32  # tokens that are left for the passage, whatever the question's length
 
 
@@ -58,6 +61,16 @@ class WriterJudgement:
 
     relevance: tuple[float, ...]  # beta of each passage, from 0 to 1
     answerable: float  # P(a)
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedAnswer:
+    """What the network thinks of a short answer that it was not shown, had it to write one itself."""
+
+    first: float  # log-likelihood of the answer's first token
+    mean: float  # ... of its tokens, in the mean
+    place: float  # how much of the first token it would copy from the answer's own characters, from 0 to 1
+    answerable: float  # the logit of P(a)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +142,48 @@ class WriterSession:
         _, log_beta, answerable = self._session("judge").run(None, inputs)
         chance = 1.0 / (1.0 + numpy.exp(-float(answerable[0])))
         return WriterJudgement(tuple(numpy.exp(log_beta[0]).tolist()), float(chance)), log_beta[0]
+
+    # Weighing
+
+    def weigh(self, tasks: Sequence[WritingTask]) -> list[WeighedAnswer]:
+        """What it thinks of the short answer of each task; every task needs one."""
+        rows = [[self._short_sequence(replace(task, short=None)), *self._sequences(task)[1:]] for task in tasks]
+        states = self._read(sequence for row in rows for sequence in row)
+
+        def one(number: int) -> WeighedAnswer:
+            return self._weigh_one(tasks[number], rows[number], states)
+
+        return list(self._pool().map(one, range(len(tasks))))
+
+    def _weigh_one(
+        self, task: WritingTask, sequences: Sequence[_Sequence], states: Mapping[_Sequence, Floats]
+    ) -> WeighedAnswer:
+        import numpy
+
+        from wherefrom.runtime.copying import PASSAGE, places_of
+        from wherefrom.runtime.search import summed
+
+        blind, *pairs = sequences
+        short = task.short
+        assert short is not None
+        judged, log_beta = self._judged([states[pair] for pair in pairs])
+        places = places_of(self._texts(replace(task, short=None), blind, pairs), self._forbidden)
+        own = (places.source == PASSAGE) & (places.passage == short.passage)
+        own &= (places.start < short.end) & (places.end > short.start)
+        answerable = math.log(max(judged.answerable, _LEAST)) - math.log(max(1.0 - judged.answerable, _LEAST))
+        if not own.any():
+            return WeighedAnswer(math.log(_LEAST), math.log(_LEAST), 0.0, answerable)
+        decoder = _Decoder(self, self._sources(blind, pairs, states, log_beta))
+        likelihoods: list[float] = []
+        share, before = 0.0, int(self.weights.settings["short"])
+        for token in places.tokens[own][:_MOST_WEIGHED].tolist():
+            vocabulary, copied = decoder.step(numpy.array([before], numpy.int64), None)
+            likely = summed(places.tokens, copied[0], len(self._vocabulary.column))
+            likely[self._vocabulary.words] += vocabulary[0]
+            share = share if likelihoods else float(copied[0][own].sum())
+            likelihoods.append(math.log(max(float(likely[token]), _LEAST)))
+            before = token
+        return WeighedAnswer(likelihoods[0], sum(likelihoods) / len(likelihoods), share, answerable)
 
     # Writing
 
@@ -415,6 +470,14 @@ class _Decoder:
         self._own = (keys, values)
         real = [part for source, part in zip(self._sources, copied, strict=True) if len(source.states)]
         return vocabulary, numpy.concatenate(real or [vocabulary[:, :0]], axis=1)
+
+
+def passages_with(hits: Sequence[Hit], candidate: Candidate | None, most: int) -> list[Passage]:
+    """The passages of the first hits, with the candidate's own among them."""
+    passages = [hit.passage for hit in hits[:most]]
+    if candidate is not None and candidate.passage not in passages:
+        passages = [*passages[: most - 1], candidate.passage]
+    return passages
 
 
 _Item = TypeVar("_Item")

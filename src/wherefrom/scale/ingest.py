@@ -26,6 +26,7 @@ from wherefrom.ingest.split import split
 from wherefrom.library import Library
 from wherefrom.scale.workers import cluster, mapped
 from wherefrom.text import Span
+from wherefrom.types import sections_of
 
 _TRIES = 5  # to begin a process that reads, a minute each
 _MOST_CHARACTERS = 64_000_000  # whose passages are kept; two batches, and what is cut again costs little
@@ -143,7 +144,8 @@ class ReadFiles:
                 if isinstance(outcome, IngestFailure):
                     yield _ENCODER.encode(_Fault(outcome))
                 else:
-                    yield _ENCODER.encode(_Text(outcome, split(outcome.record.text, self._splitting)))
+                    sections = sections_of(outcome.record.places)
+                    yield _ENCODER.encode(_Text(outcome, split(outcome.record.text, self._splitting, sections)))
         except IngestError as error:
             reason = str(error)
         yield _ENCODER.encode(_End(reason))
@@ -221,7 +223,8 @@ class _WorkersReader:
             _, result = next(self._results)
             message = _DECODER.decode(result)
             if isinstance(message, _Text):
-                self._cut.keep(message.parsed.record.text, message.passages)
+                record = message.parsed.record
+                self._cut.keep(record.text, sections_of(record.places), message.passages)
                 yield message.parsed
             elif isinstance(message, _Fault):
                 yield message.failure
@@ -245,19 +248,19 @@ class _Cut:
     """Cuts texts; those that workers have read are cut already."""
 
     def __init__(self) -> None:
-        self._passages: dict[str, list[Span]] = {}
+        self._passages: dict[tuple[str, tuple[int, ...]], list[Span]] = {}
         self._characters = 0
 
-    def keep(self, text: str, passages: list[Span]) -> None:
+    def keep(self, text: str, sections: Sequence[int], passages: list[Span]) -> None:
         self._characters += len(text)
         if self._characters > _MOST_CHARACTERS:  # of documents that have not changed, and are never written
             self.clear()
-        self._passages[text] = passages
+        self._passages[text, tuple(sections)] = passages
 
     def clear(self) -> None:
         self._passages.clear()
         self._characters = 0
 
-    def __call__(self, text: str, settings: SplitSettings) -> list[Span]:
-        passages = self._passages.get(text)
-        return split(text, settings) if passages is None else passages
+    def __call__(self, text: str, settings: SplitSettings, sections: Sequence[int] = ()) -> list[Span]:
+        passages = self._passages.get((text, tuple(sections)))
+        return split(text, settings, sections) if passages is None else passages

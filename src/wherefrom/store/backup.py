@@ -124,7 +124,7 @@ def _written(folder: LibraryFolder, unfinished: Path, extras: Extras) -> dict[st
 
 def _verified(copy: Path) -> dict[str, int]:
     """What the copied database holds, once it is known to be sound."""
-    store = SQLiteStore(copy, lambda _text: [])
+    store = SQLiteStore(copy, lambda *_: [])
     with closing(store):
         faults = [*store.problems(), *(f"document '{misfit.id}': {misfit.what}" for misfit in store.misfits())]
         if faults:

@@ -49,7 +49,7 @@ from wherefrom.text import Span
 from wherefrom.types import Document
 
 MakeIndex = Callable[[Path, IndexSettings], Index]
-SplitText = Callable[[str, SplitSettings], list[Span]]
+SplitText = Callable[[str, SplitSettings, Sequence[int]], list[Span]]
 
 _DATABASE = "documents.sqlite"
 SHARED = "store.toml"  # in a folder whose documents are in a database server: which one
@@ -86,7 +86,9 @@ class LibraryFolder:
         self.split = split  # may be replaced by one that has the passages of some texts already
         self._make_indexes = indexes
         # The database in the folder: the documents, and what the files of the indexes are to be.
-        self.local = SQLiteStore(path / _DATABASE, lambda text: self.split(text, self.settings.split))
+        self.local = SQLiteStore(
+            path / _DATABASE, lambda text, sections: self.split(text, self.settings.split, sections)
+        )
         self.store: DocumentStore = self.local
         self.indexes: dict[str, Index] = {}
         self._opened_at: dict[str, Path] = {}

@@ -91,14 +91,14 @@ def move(
 
 def copy_to_file(store: Source, path: Path) -> None:
     """Make a database in one file of what a store holds at this instant."""
-    with closing(SQLiteStore(path, lambda _: [])) as target:
+    with closing(SQLiteStore(path, lambda *_: [])) as target:
         target.begin_filling("")
         _copied(store, target, lambda *_: None)
         target.end_filling()
 
 
 def _to_database(folder: LibraryFolder, url: str, split: SplitText, report: Report) -> int:
-    with closing(PostgresStore(url, lambda text: split(text, folder.settings.split))) as target:
+    with closing(PostgresStore(url, lambda text, sections: split(text, folder.settings.split, sections))) as target:
         target.begin_filling(_name(folder))
         already = _copied(folder.store, target, report)
         target.end_filling()
@@ -114,7 +114,7 @@ def _to_folder(
     try:
         unfinished.mkdir(parents=True, mode=0o700, exist_ok=True)
         with _alone(unfinished):
-            with closing(SQLiteStore(unfinished / _DATABASE, lambda _: [])) as target:
+            with closing(SQLiteStore(unfinished / _DATABASE, lambda *_: [])) as target:
                 target.begin_filling(_name(folder))
                 already = _copied(folder.store, target, report)
                 target.end_filling()

@@ -125,10 +125,10 @@ class PostgresStore:
         for document in wanted:
             storable(document)
             place_rows(document)
-        spans = [self._split(document.text) for document in wanted]
+        spans = [self._split(document.text, document.sections) for document in wanted]
         key, number = self._given(sum(map(len, spans)), len(wanted))
         following = iter(spans)  # in the order in which they are asked for
-        made = cut(wanted, lambda _text: next(following), key, number)
+        made = cut(wanted, lambda *_: next(following), key, number)
         with self._server.writing() as connection:
             self._insert_parts(connection, made.documents)
             with self._changing(connection) as change:

@@ -13,7 +13,7 @@ from wherefrom.store.sums import row_sum
 from wherefrom.text import Span, sections
 from wherefrom.types import Document
 
-Split = Callable[[str], list[Span]]
+Split = Callable[[str, Sequence[int]], list[Span]]  # of a text, and where its sections begin
 Row = tuple[Any, ...]
 
 _MOST_DIGITS = 15  # of a passage's number: databases count to 2^63, and no document has as many passages
@@ -109,7 +109,7 @@ def cut(documents: Sequence[Document], split: Split, key: int, number: int) -> C
     """The rows of documents whose passages get the keys from `key` on, and they themselves those from `number` on."""
     made = Cut()
     for document_key, document in enumerate(documents, start=number):
-        spans = split(document.text)
+        spans = split(document.text, document.sections)
         bytes_at = byte_offsets(document.text, spans)
         first, passages = key, []
         named = sections(document.text, spans, document.title)

@@ -59,8 +59,8 @@ class SharedFolder(LibraryFolder):
         self, path: Path, settings: Settings, split: SplitText, indexes: Mapping[str, MakeIndex], url: str
     ) -> None:
         super().__init__(path, settings, split, indexes)
-        self.local = SQLiteStore(path / _LOCAL, lambda _: [])
-        self.database = PostgresStore(url, lambda text: self.split(text, self.settings.split))
+        self.local = SQLiteStore(path / _LOCAL, lambda *_: [])
+        self.database = PostgresStore(url, lambda text, sections: self.split(text, self.settings.split, sections))
         self.store = self.database
         self.catching_up: Report = lambda *_: None  # told how many passages of how many the indexes have taken in
         self._catching = threading.RLock()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 from wherefrom.errors import NothingWritten
 from wherefrom.features.asking import TurnedQuestion, can_be_told, turned
-from wherefrom.runtime.writer import Short, WriterSession, WritingTask
+from wherefrom.runtime.writer import Short, WriterSession, WritingTask, passages_with
 from wherefrom.stages import OnWords
 from wherefrom.types import Answer, Candidate, Hit, Question, Style, Word, joined
 from wherefrom.write.attest import adds_nothing, echoes, holds_answer, loses_most, shares_a_word, unattested
@@ -150,9 +150,7 @@ class MasqueWriter:
         self, question: str, hits: Sequence[Hit], candidate: Candidate | None, style: Style
     ) -> WritingTask | None:
         """The question and the passages to write from; None where these have no text."""
-        passages = [hit.passage for hit in hits[: self._passages]]
-        if candidate is not None and candidate.passage not in passages:
-            passages = [*passages[: self._passages - 1], candidate.passage]
+        passages = passages_with(hits, candidate, self._passages)
         if not any(passage.text.strip() for passage in passages):
             return None
         short = None

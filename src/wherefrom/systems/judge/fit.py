@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from wherefrom.evaluate.halves import folds
-from wherefrom.judge.signs import NAMES
+from wherefrom.judge.signs import NAMES, OF_SECOND
 from wherefrom.metrics import calibration
 from wherefrom.systems.judge.libraries import YES_NO
 from wherefrom.systems.judge.material import TEN, JudgedQuestion
@@ -61,8 +61,13 @@ SIGNS = {
     "nearness lead": 1,
     "order share": 1,
     "order lead": 1,
+    "second first": 1,
+    "second mean": 1,
+    "second place": 1,
+    "second answerable": 1,
 }
 FITTED = tuple(SIGNS)
+ALONE = tuple(name for name in FITTED if name not in OF_SECOND)  # where no second opinion is asked for
 # Of the word, for questions of yes or no.
 WORD_SIGNS = (
     "sureness",
@@ -103,7 +108,8 @@ def fitted_judge(
 ) -> dict[str, Any]:
     """A judge as JSON, and what it is worth: on kinds left out, and on the ten-passage set's other half of articles.
 
-    It is fitted on the questions whose articles are in the fitting half, and on all that are of other sets.
+    It is fitted on the questions whose articles are in the fitting half, and on all that are of other sets. Where there
+    are second opinions, a line that does without is fitted beside.
     """
     words = [row for row in rows if row.kind == YES_NO and row.features is not None]
     rows = [row for row in rows if row.kind != YES_NO]
@@ -117,12 +123,14 @@ def fitted_judge(
                 f"{len(half)} questions are not enough to fit a judge: both halves of the articles need answerable and "
                 "unanswerable ones; take more questions"
             )
-    fitted, losses, _ = fit(fitting, ridge)
-    _, _, chances = fit(rows, ridge)  # each kind by a judge of the others: there no half has to be kept apart
+    names = FITTED if _has_second(rows) else ALONE
+    fitted, losses, _ = fit(fitting, ridge, names)
+    _, _, chances = fit(rows, ridge, names)  # each kind by a judge of the others: there no half has to be kept apart
     wanted = {precision: threshold_for(chances, rows, precision) for precision in PRECISIONS}
     return {
         "says": SAYS,
         **as_json(fitted),
+        **({"alone": _fitted_alone(fitting, rows, ridge)} if names == FITTED else {}),
         **({"yes_no": fitted_word(words)} if words else {}),
         "min_chance": {str(precision): wanted[precision] for precision in PRECISIONS},
         "fitted": {**counted(fitting), "cross-validated log loss": losses},
@@ -132,6 +140,18 @@ def fitted_judge(
 
 
 # Fitting.
+
+
+def _has_second(rows: Sequence[JudgedQuestion]) -> bool:
+    places = [NAMES.index(name) for name in OF_SECOND]
+    return any(row.features is not None and any(row.features[place] for place in places) for row in rows)
+
+
+def _fitted_alone(fitting: Sequence[JudgedQuestion], rows: Sequence[JudgedQuestion], ridge: float) -> dict[str, Any]:
+    """The line without a second opinion, and what it is worth on kinds left out."""
+    fitted, _, _ = fit(fitting, ridge, ALONE)
+    _, _, chances = fit(rows, ridge, ALONE)
+    return {**as_json(fitted), "left out": by_kind(chances, rows, threshold_for(chances, rows, PRECISION))}
 
 
 def fitted_word(rows: Sequence[JudgedQuestion]) -> dict[str, Any]:
@@ -157,20 +177,22 @@ def fitted_word(rows: Sequence[JudgedQuestion]) -> dict[str, Any]:
     return logistic(features, truths, WORD_RIDGE).saved(WORD_SIGNS) | {"left out": _rounded(figures)}
 
 
-def fit(rows: Sequence[JudgedQuestion], ridge: float) -> tuple[Fitted, dict[str, float], list[float]]:
+def fit(
+    rows: Sequence[JudgedQuestion], ridge: float, names: Sequence[str] = FITTED
+) -> tuple[Fitted, dict[str, float], list[float]]:
     """The better of both kinds by log loss on what was left out, fitted on all rows.
 
     With it come both losses, and the chances of the better kind for what was left out.
     """
     seen = [row for row in rows if row.features is not None]
-    straight, bent = left_out(seen, ridge, bent=False), left_out(seen, ridge, bent=True)
+    straight, bent = (left_out(seen, ridge, bent, names) for bent in (False, True))
     losses = {"logistic": _exact_loss(straight, seen), "isotonic": _exact_loss(bent, seen)}
     better = losses["isotonic"] < losses["logistic"]
     chances = dict(zip((row.id for row in seen), bent if better else straight, strict=True))
-    return _fitted(seen, ridge, better), losses, [chances.get(row.id, 0.0) for row in rows]
+    return _fitted(seen, ridge, better, names), losses, [chances.get(row.id, 0.0) for row in rows]
 
 
-def left_out(rows: Sequence[JudgedQuestion], ridge: float, bent: bool) -> list[float]:
+def left_out(rows: Sequence[JudgedQuestion], ridge: float, bent: bool, names: Sequence[str] = FITTED) -> list[float]:
     """For each row the chance by a judge that was fitted on other kinds of documents.
 
     Where fewer than two kinds with exact golds are left then, on other articles: in turn, a fifth of them is left out.
@@ -184,22 +206,22 @@ def left_out(rows: Sequence[JudgedQuestion], ridge: float, bent: bool) -> list[f
     for part in sorted(set(parts)):
         others = [row for row, own in zip(rows, parts, strict=True) if own != part]
         places = [place for place, own in enumerate(parts) if own == part]
-        given = _fitted(others, ridge, bent).chances([rows[place] for place in places])
+        given = _fitted(others, ridge, bent, names).chances([rows[place] for place in places])
         for place, chance in zip(places, given, strict=True):
             chances[place] = chance
     return chances
 
 
-def _fitted(rows: Sequence[JudgedQuestion], ridge: float, bent: bool) -> Fitted:
-    signs, kinds = [SIGNS[name] for name in FITTED], [row.kind for row in rows]
-    weights, centres, scales = direction(_features(rows, FITTED), _truths(rows), kinds, signs, ridge)
+def _fitted(rows: Sequence[JudgedQuestion], ridge: float, bent: bool, names: Sequence[str]) -> Fitted:
+    signs, kinds = [SIGNS[name] for name in names], [row.kind for row in rows]
+    weights, centres, scales = direction(_features(rows, names), _truths(rows), kinds, signs, ridge)
     exact = [row for row in rows if row.kind in EXACT] or list(rows)
-    scores = (_features(exact, FITTED) - centres) / scales @ weights
+    scores = (_features(exact, names) - centres) / scales @ weights
     truths, counts = _truths(exact), _weights(exact)
     factor, bias = scaled(scores, truths, counts)
     line = Logistic(bias, factor * weights, centres, scales)
-    knots = weighted_isotonic(line.logits(_features(exact, FITTED)), truths, counts) if bent else ()
-    return Fitted(line, knots)
+    knots = weighted_isotonic(line.logits(_features(exact, names)), truths, counts) if bent else ()
+    return Fitted(line, knots, tuple(names))
 
 
 def _features(rows: Sequence[JudgedQuestion], names: Sequence[str]) -> Numbers:
@@ -403,6 +425,13 @@ def describe(judge: Mapping[str, Any]) -> str:
             f"{kind + ('*' if row['exact'] else ''):14} {row['questions']:9,} {row['right']:6.0%} "
             f"{row['auc']:6.3f} {row['ece']:6.3f} "
             f"{row[f'coverage at precision {PRECISION}']:14.0%} {row['answered']:9.0%} {row['precision']:10.0%}"
+        )
+    if "alone" in judge:
+        row = judge["alone"]["left out"]["mean of exact"]
+        lines.append(
+            f"{'* without':14} {row['questions']:9,} {row['right']:6.0%} {row['auc']:6.3f} {row['ece']:6.3f} "
+            f"{row[f'coverage at precision {PRECISION}']:14.0%} {row['answered']:9.0%} {row['precision']:10.0%}"
+            "   a second opinion"
         )
     if "yes_no" in judge:
         row = judge["yes_no"]["left out"]

@@ -22,7 +22,7 @@ from wherefrom.durable import write_text
 from wherefrom.evaluate.ten_passages import passage_of, rows_of
 from wherefrom.features import matching, merits
 from wherefrom.features.overlap import Stems
-from wherefrom.judge import calibrated, signs
+from wherefrom.judge import calibrated, second, signs
 from wherefrom.library import Library
 from wherefrom.metrics.answers import token_f1
 from wherefrom.origin import file_hash
@@ -31,6 +31,7 @@ from wherefrom.rank import reader as ranker
 from wherefrom.read import span
 from wherefrom.rerank.merits import ORDER
 from wherefrom.runtime import reader as session
+from wherefrom.runtime import writer
 from wherefrom.runtime.weights import Weights
 from wherefrom.systems.judge import libraries
 from wherefrom.systems.judge.libraries import YES_NO, SmallLibrary
@@ -41,7 +42,7 @@ from wherefrom.types import Hit, Passage, Question, Trace
 
 _TRUTH = signs.NAMES.index("truth")
 _BATCH = 8  # questions read together: a few seconds lost by an interruption
-_CODE = (session, ranker, span, matching, merits, calibrated, signs, libraries)  # what computes the features
+_CODE = (session, writer, ranker, span, matching, merits, calibrated, second, signs, libraries)  # computes the features
 TEN = "ten passages"
 _ENOUGH = 0.6  # token F1 with a gold answer from which another wording of it counts as right
 _LONG = 8  # words of a gold answer that is a sentence, ...
@@ -120,6 +121,7 @@ def readings_file(folder: Path, weights: Path, data: Mapping[str, object]) -> Pa
     sections = to_mapping(neural(weights, 1))
     facts = {
         "model": model_hashes(weights),
+        "writer": file_hash(Weights.named(str(sections["runtime"]["writer"])).file("encode.onnx")),
         "settings": {name: sections[name] for name in ("retrieve", "rank", "read")},
         "code": [file_hash(Path(str(module.__file__))) for module in _CODE],
         "data": data,
