@@ -75,5 +75,5 @@ def test_the_library_can_be_asked_at_once(tmp_path: Path, kind: str, where: str)
             assert [hit.passage.document_id for hit in library.search("Who serviced the boiler?").hits] == ["note"]
             assert library.check(repair=False).sound
             library.put([Document("roof", "The roof is new.")])
-            assert [hit.passage.document_id for hit in library.search("What about the roof?").hits][0] == "roof"
+            assert library.search("What about the roof?").hits[0].passage.document_id == "roof"
             library.build_index(kind)
