@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wherefrom.text import clean, says_something, sections, sentences, sentences_around, separated, words
+from wherefrom.text import (
+    clean,
+    says_something,
+    sections,
+    sentences,
+    sentences_around,
+    separated,
+    without_marker,
+    words,
+)
 
 any_text = st.text() | st.text(alphabet="aB.!? \n\"'()1-•。\u3000\u00a0Ж灯é")
 
@@ -113,6 +122,14 @@ def test_a_passage_stands_under_the_heading_above_it() -> None:
     text = "Octave\n\nIntroduction\n\nIt is a language.\n\n2.4 Editing Lines\n\nPress Ctrl-A.\n\nMore text here."
     spans = [(text.index(words), len(text)) for words in ("It is", "Press", "More")]
     assert sections(text, spans, "Octave") == ["Introduction", "2.4 Editing Lines", "2.4 Editing Lines"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"), [("- an item", "an item"), ("•  one", "one"), ("-1 degrees", "-1 degrees"), ("-", "-"), ("", "")]
+)
+def test_the_marker_of_an_item_is_left_out(text: str, rest: str) -> None:
+    start, end = without_marker(f"before {text}", (7, 7 + len(text)))
+    assert f"before {text}"[start:end] == rest
 
 
 def test_items_sentences_rows_and_the_title_are_no_sections() -> None:

@@ -184,6 +184,15 @@ def sentences_around(text: str, span: Span) -> Span:
     return min([start, *(first for first, _ in touched)]), max([end, *(last for _, last in touched)])
 
 
+_MARKER = re.compile(r"[-*•–—]\s+(?=\S)")  # of an item of a list
+
+
+def without_marker(text: str, span: Span) -> Span:
+    """The span without the dash or dot of an item of a list, if it begins with one."""
+    marker = _MARKER.match(text, *span)
+    return (marker.end(), span[1]) if marker else span
+
+
 _LONGEST_HEADING = 80  # characters
 _HEADING = re.compile(rf"(?:\A|\n\n)([^\s|][^\n|]{{1,{_LONGEST_HEADING - 1}}})(?=\n\n)")
 _NO_HEADING = re.compile(r"(?:[-*•–—>]|\(?\w{1,3}[.)])\s|.*[.,;:!…]$")  # an item of a list, or a sentence

@@ -169,6 +169,21 @@ def test_marks_are_spaced_as_in_print(pieces: str, text: str) -> None:
     assert joined(spelled(written, "", [])) == text
 
 
+def test_a_path_keeps_the_space_before_it_and_a_choice_has_none() -> None:
+    passage = whole("p#0", "It is in /etc/hosts and/or there - somewhere.")
+    pieces = copied(passage.text, "passage", 0)
+    of = {
+        wanted: [
+            p for p in pieces if (s := passage.text.index(wanted)) <= (p.start or 0) and (p.end or 0) <= s + len(wanted)
+        ]
+        for wanted in ("/etc/hosts", "and/or", "- somewhere")
+    }
+    assert joined(spelled([*own("found"), *of["/etc/hosts"]], QUESTION, [passage])) == "found /etc/hosts"
+    apart = [*own("salt"), of["and/or"][len("and")], *own("pepper")]
+    assert joined(spelled(apart, QUESTION, [passage])) == "salt/pepper"
+    assert joined(spelled([*own("here"), *of["- somewhere"]], QUESTION, [passage])) == "here - somewhere"
+
+
 def test_pieces_of_the_vocabulary_become_words() -> None:
     (word,) = spelled([Piece("beet", share=0.8), Piece("##les", share=0.4)], "", [])
     assert (word.text, word.source) == ("beetles", "vocabulary")

@@ -68,17 +68,17 @@ class CalibratedJudge:
         fitted = self._read()
         if self._second is None or fitted.alone is None:
             return chances
-        asked = [
+        worth = [
             place
             for place, (row, chance) in enumerate(zip(rows, chances, strict=True))
             if row is not None and chance >= _WORTH_ASKING and not _decides_yes_no(fitted, row)
         ]
         opinions = self._second.signs(
-            [questions[place] for place in asked],
-            [hits[place] for place in asked],
-            [candidates[place] for place in asked],
+            [questions[place] for place in worth],
+            [hits[place] for place in worth],
+            [candidates[place] for place in worth],
         )
-        for place, signs in zip(asked, opinions, strict=True):
+        for place, signs in zip(worth, opinions, strict=True):
             row = rows[place]
             assert row is not None
             chances[place] = self._chance((*row[: _SECOND.start], *signs, *row[_SECOND.stop :]))

@@ -100,7 +100,7 @@ def spelled_with(
     for place, (word, known) in enumerate(groups):
         following = groups[place + 1][0].text if place + 1 < len(groups) else ""
         if known is None:
-            before, after = _gap(written, word.text, following)
+            before, after = _gap(written, word.text, following, spelling.apart(word))
             space = "" if tight else before
         else:  # copied with the word before it
             space = known
@@ -258,6 +258,13 @@ class _Spelling:
             return word
         return self._read().get(word, word)
 
+    def apart(self, word: Word) -> tuple[bool, bool]:
+        """Whether white space stands before and behind a word where it was copied."""
+        if word.start is None or word.end is None:
+            return False, False
+        source = self._question if word.passage_id is None else self._passages[word.passage_id]
+        return source[word.start - 1 : word.start].isspace(), source[word.end : word.end + 1].isspace()
+
     def inside(self, text: str, word: Word) -> str:
         """A word that began a sentence where it was copied, as it stands inside one; a name keeps its capital."""
         if word.start is None or not text[:1].isupper() or text[1:] != text[1:].lower() or text == "I":
@@ -289,8 +296,8 @@ class _Spelling:
         return self._names
 
 
-def _gap(written: str, word: str, following: str) -> tuple[str, bool]:
-    """The space before a word, and whether the next word comes without one."""
+def _gap(written: str, word: str, following: str, apart: tuple[bool, bool] = (False, False)) -> tuple[str, bool]:
+    """The space before a word, and whether the next word comes without one; `apart` is how a copied one stood."""
     last = written[-1:]
     if has_unspaced_script(last) and has_unspaced_script(word[:1]):
         return "", False
@@ -300,7 +307,7 @@ def _gap(written: str, word: str, following: str) -> tuple[str, bool]:
         opened = written.count('"') % 2 == 1
         return ("", False) if opened else (" ", True)
     if word in ("-", "/", "—") and last.isalnum() and following[:1].isalnum():
-        return "", True
+        return " " if apart[0] else "", not apart[1]  # `and/or`, but `is /etc`
     if word == "–" and last.isdigit() and following[:1].isdigit():
         return "", True
     if word in (".", ",", ":"):

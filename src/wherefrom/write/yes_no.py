@@ -25,7 +25,7 @@ from wherefrom.features.polarity import NAMES, TRUTH_NAMES, asks_yes_no, feature
 from wherefrom.runtime.reader import PassageReading
 from wherefrom.runtime.weights import Weights, WeightsError
 from wherefrom.stages import OnWords, Writer
-from wherefrom.text import Span, says_something, sentences, sentences_around
+from wherefrom.text import Span, says_something, sentences, sentences_around, without_marker
 from wherefrom.types import Answer, Candidate, Hit, Passage, Question, Style, Word, joined
 from wherefrom.write.explain import Explanation, explained_by
 from wherefrom.write.verbatim import copied_words
@@ -302,12 +302,12 @@ def _heard_answer(hearing: Hearing, yes: bool, word: Word | None, chance: float,
     span = hearing.deciding(yes)
     if word is not None:
         return _yes_no_answer(word, hearing.passage, span, chance, style)
-    quoted = copied_words(hearing.passage, *span)
+    quoted = copied_words(hearing.passage, *without_marker(hearing.passage.text, span))
     return Answer(joined(quoted), style, chance, quoted, (hearing.passage,))
 
 
 def _yes_no_answer(word: Word, passage: Passage, span: Span, chance: float, style: Style) -> Answer:
-    quoted = copied_words(passage, *span)
+    quoted = copied_words(passage, *without_marker(passage.text, span))
     if style == "short":
         return Answer(word.text, style, chance, (word,), (passage,), quoted)
     words = (word, Word(":", "vocabulary"), *(replace(first, space=" ") for first in quoted[:1]), *quoted[1:])
