@@ -202,6 +202,17 @@ def test_stops_early_and_keeps_the_best(tmp_path: Path, goal: Any, sign: float) 
     assert provenance["metrics"] == {"score": sign * 0.7}
 
 
+def test_patience_does_not_count_before_the_network_has_seen_enough(tmp_path: Path) -> None:
+    """Chance makes the first evaluation the best of a network that learns nothing for a while."""
+    task = Scripted(0.11, 0.1, 0.1, 0.1, 0.6, 0.5, 0.4, 0.3)
+    settings = LoopSettings(epochs=9, learning_rate=0.01, metric="score", patience=2)
+    assert train(task, settings, tmp_path / "at-once")[-1].metrics == {"score": 0.11}
+    task = Scripted(0.11, 0.1, 0.1, 0.1, 0.6, 0.5, 0.4, 0.3)
+    last = train(task, dataclasses.replace(settings, least_steps=35), tmp_path / "later")[-1]
+    assert last.metrics == {"score": 0.6}
+    assert last.step == 60  # the fourth evaluation is at 30; from the fifth on two without a gain end it
+
+
 def test_keeps_the_last_weights_without_a_metric(tmp_path: Path) -> None:
     task = Scripted(0.9, 0.1, 0.1)
     train(task, QUICK, tmp_path)

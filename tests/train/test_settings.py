@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from wherefrom.train.settings import LoopSettings
         ("goal", "most"),
         ("epochs", 0),
         ("patience", 3),
+        ("least_steps", -1),
         ("seed", -1),
     ],
 )
@@ -40,6 +42,13 @@ def test_a_wrong_value_is_named(name: str, value: Any) -> None:
 def test_a_wrong_group_rate_is_named() -> None:
     with pytest.raises(SettingsError, match=r"loop\.group_rates\.encoder must be 0 or above"):
         LoopSettings(group_rates={"encoder": -1.0})
+
+
+def test_what_came_later_names_no_training_anew() -> None:
+    settings = LoopSettings(metric="score", patience=2)
+    assert "least_steps" not in settings.described()
+    assert {**settings.described("seed"), "seed": 0, "least_steps": 0} == asdict(settings)
+    assert replace(settings, least_steps=5).described()["least_steps"] == 5
 
 
 def test_steps_stand_in_for_epochs() -> None:

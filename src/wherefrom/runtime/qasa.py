@@ -44,16 +44,16 @@ class QasaSession:
     # The network.
 
     def _encoded(self, text: str) -> Numbers:
-        """q of a question, and in the kickout model of a passage."""
+        """q of a question."""
         _, last = self._context(text)
         return self._linear("question", _relu(self._linear("condense", last)))
 
     def _passage(self, text: str, question: Numbers | None) -> Numbers:
         import numpy
 
+        states, last = self._context(text)  # (words, 2 z), (2 z,)
         if not self.weights.settings["attentive"]:
-            return self._encoded(text)
-        states, _ = self._context(text)  # (words, 2 z)
+            return self._linear("passage", _relu(self._linear("shorten", last)))
         aware = numpy.concatenate([states, numpy.broadcast_to(question, (len(states), len(question)))], axis=1)  # type: ignore[arg-type]
         logits = self._linear("weigh", _relu(self._linear("attend", aware)))[:, 0]
         shares = numpy.exp(logits - logits.max())

@@ -162,8 +162,9 @@ class _Training(Generic[Network, Batch]):
     # How far it is. All of it follows from the state, so that a resumed training decides alike.
 
     def _over(self) -> bool:
-        patience = self._settings.patience
-        return self._state.finished or self._state.step >= self._steps or 0 < patience <= self._state.stale
+        state, patience = self._state, self._settings.patience
+        impatient = 0 < patience <= state.stale and state.step == state.evaluated_step >= self._settings.least_steps
+        return state.finished or state.step >= self._steps or impatient
 
     def _evaluation_due(self) -> bool:
         step, every = self._state.step, self._settings.evaluate_every

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
 
 from wherefrom.errors import SettingsError
 
@@ -44,6 +44,8 @@ class LoopSettings:
     metric: str = ""  # of the task's evaluation: its best weights are kept; without one, the last weights
     goal: Goal = "max"  # what is better: more of the metric, or less
     patience: int = 0  # stop after this many evaluations without a gain; 0 never stops early
+    least_steps: int = 0  # ... but not before this step: by chance the best of a network that has learnt nothing yet is
+    # its first evaluation, and the next few are no better
     evaluate_every: int = 0  # steps; 0 evaluates after each epoch
     evaluate_first: bool = True  # a broken evaluation shows before an hour of training, and the curve has its start
 
@@ -53,7 +55,7 @@ class LoopSettings:
     def __post_init__(self) -> None:
         for name in ("accumulate", "report_every", "checkpoint_every", "learning_rate", "epsilon"):
             self._check(name, getattr(self, name) > 0, "above 0")
-        for name in ("steps", "weight_decay", "clip", "patience", "evaluate_every", "seed"):
+        for name in ("steps", "weight_decay", "clip", "patience", "least_steps", "evaluate_every", "seed"):
             self._check(name, getattr(self, name) >= 0, "0 or above")
         for name in ("beta1", "beta2", "ema"):
             self._check(name, 0.0 <= getattr(self, name) < 1.0, "at least 0 and below 1")
@@ -81,3 +83,8 @@ class LoopSettings:
     def better(self, value: float, best: float) -> bool:
         """Whether `value` of the metric beats `best`."""
         return value > best if self.goal == "max" else value < best
+
+    def described(self, *without: str) -> dict[str, Any]:
+        """As JSON, for names of trainings; what came later is left out where it does nothing, so that they stay."""
+        later = () if self.least_steps else ("least_steps",)
+        return {name: value for name, value in asdict(self).items() if name not in (*without, *later)}

@@ -210,7 +210,5 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 def _learnt(loop: LoopSettings) -> dict[str, Any]:
     """The loop's settings that decide what is learnt; warm-ups by group count where there are some."""
-    from dataclasses import asdict
-
     nothing = {"checkpoint_every"} if loop.group_warmups else {"checkpoint_every", "group_warmups"}
-    return {name: value for name, value in asdict(loop).items() if name not in nothing}
+    return loop.described(*nothing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy
@@ -52,4 +53,22 @@ def vectors() -> numpy.typing.NDArray[numpy.float32]:
 
 def write_lists(path: Path, questions: int = 8) -> Path:
     builder(questions).write(path, KNOWN, vectors())
+    return path
+
+
+def write_unlike_lists(path: Path, questions: int = 12, each: int = 6) -> Path:
+    """Lists that have nothing in common: of each the passage with the answer can only be learnt by heart."""
+    sounds = [first + second + third for first in "bdf" for second in "aeiou" for third in "lmnr"]
+    made = ListsBuilder(ListSettings(length=each, prefilter="none"))
+    for valid in (False, True):
+        chance = random.Random(3)
+        for number in range(questions):
+            asked = Question(f"q{number}", " ".join(chance.sample(sounds, 5)))
+            texts = [" ".join(chance.sample(sounds, 10)) for _ in range(each)]
+            right, answer = chance.randrange(each), f"x{number}"
+            texts[right] += f" {answer}"
+            passages = [whole(f"p{place}", text) for place, text in enumerate(texts)]
+            made.add(Example(asked, (passages[right],), (True,), answers=(answer,)), passages, valid)
+    own = numpy.random.default_rng(5).normal(size=(len(sounds), 20)).astype(numpy.float32) * 0.5
+    made.write(path, sounds, own)
     return path

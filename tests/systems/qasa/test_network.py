@@ -76,7 +76,6 @@ def test_a_passage_is_the_sum_of_its_states_by_attention_that_has_read_the_quest
     made = network()
     assert made.attend is not None
     assert made.weigh is not None
-    assert made.passage is not None
     words, question = torch.randn(4, 7), torch.tensor([[0.5, -1.0]])
     states, _ = made.context(words[None, [1, 2, 3]])
     logits = [
@@ -91,11 +90,16 @@ def test_a_passage_is_the_sum_of_its_states_by_attention_that_has_read_the_quest
     assert other[0].tolist() != pytest.approx(encoded[0].tolist(), abs=1e-4)
 
 
-def test_in_the_kickout_model_a_passage_is_encoded_as_a_question_is() -> None:
+def test_in_the_kickout_model_a_passage_is_encoded_as_a_question_is_by_layers_of_its_own() -> None:
     made = network(passage_encoder="question_style")
     words, given = torch.randn(4, 7), texts([1, 2, 3])
     assert made.attend is None
+    assert made.shorten is not None
     asked = made.encode_question(words, given)
+    encoded = made.encode_passage(words, given, torch.randn(1, 2))
+    assert encoded[0].tolist() != pytest.approx(asked[0].tolist(), abs=1e-4)
+    made.shorten.load_state_dict(made.condense.state_dict())
+    made.passage.load_state_dict(made.question.state_dict())
     assert made.encode_passage(words, given, torch.randn(1, 2)).tolist() == asked.tolist()
 
 
@@ -128,3 +132,26 @@ def test_every_positive_meets_every_negative_of_its_own_question() -> None:
 def test_first_weights_are_glorots() -> None:
     weight = QasaNetwork(100, QasaNetworkSettings()).compare.weight  # 512 to 50
     assert weight.std().item() == pytest.approx(math.sqrt(2 / 562), rel=0.05)
+
+
+def test_only_hidden_units_are_dropped() -> None:
+    """Dropped word vectors and states drown what two texts have in common: q * d and |q - d| are then mostly noise."""
+    made = QasaNetwork(3, QasaNetworkSettings()).train()
+    words = torch.randn(4, 3)
+    letters, counts = torch.ones(4, 2, dtype=torch.long), torch.full((4,), 2)
+    embedded = made.embed(words, letters, counts)
+    assert embedded[:, :3].tolist() == words.tolist()
+    assert torch.equal(embedded, made.embed(words, letters, counts))
+    question = made.encode_question(embedded, texts([1, 2]))
+    assert not torch.equal(question, made.encode_question(embedded, texts([1, 2])))
+    everything = QasaNetwork(3, QasaNetworkSettings(dropout_inputs=0.5)).train()
+    assert (everything.embed(words, letters, counts)[:, :3] == 0).any()
+
+
+def test_forget_gates_begin_open() -> None:
+    made = QasaNetwork(3, QasaNetworkSettings())
+    for lstm in (made.spelling, made.context):
+        units = lstm.hidden_size
+        for way in ("", "_reverse"):
+            bias = getattr(lstm, f"bias_ih_l0{way}") + getattr(lstm, f"bias_hh_l0{way}")
+            assert bias.tolist() == [0.0] * units + [1.0] * units + [0.0] * 2 * units

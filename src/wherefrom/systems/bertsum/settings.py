@@ -116,4 +116,4 @@ def fingerprint(facts: dict[str, Any]) -> str:
 
 
 def _learnt(loop: LoopSettings) -> dict[str, Any]:
-    return {name: value for name, value in asdict(loop).items() if name != "checkpoint_every"}
+    return loop.described("checkpoint_every")

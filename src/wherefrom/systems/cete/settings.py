@@ -127,6 +127,6 @@ class CeteSettings:
 
     def fingerprint(self, **more: Any) -> str:
         """Of all that decides what is learnt; names the folder of a row's training."""
-        loop = {name: value for name, value in asdict(self.loop).items() if name != "checkpoint_every"}
+        loop = self.loop.described("checkpoint_every")
         whole = {"network": asdict(self.network), "task": asdict(self.task), "loop": loop, **more}
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:12]

@@ -74,7 +74,7 @@ class MasqueTraining:
     def described(self) -> dict[str, Any]:
         """All that decides what is learnt and answered, for JSON."""
         transfer = self.network == "transfer"
-        loop = {name: value for name, value in asdict(self.loop).items() if name not in _NOT_LEARNT}
+        loop = self.loop.described(*_NOT_LEARNT)
         return {
             "network": asdict(self.transfer if transfer else self.passage_network),
             "task": asdict(self.transfer_task if transfer else self.task),

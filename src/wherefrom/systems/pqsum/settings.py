@@ -95,4 +95,5 @@ class PqsumTraining:
         """Of all that decides what is written; names the folder of a row's training."""
         chosen = {"trigram_block", "words", "meeting_words", "together"}
         whole = {name: value for name, value in asdict(self).items() if name not in chosen}
+        whole["loop"] = self.loop.described()
         return hashlib.sha256(json.dumps({**whole, **more}, sort_keys=True).encode()).hexdigest()[:12]

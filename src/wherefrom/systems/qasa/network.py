@@ -39,16 +39,20 @@ class QasaNetwork(nn.Module):
         self.context = nn.LSTM(
             width + 2 * settings.character_hidden, settings.hidden, batch_first=True, bidirectional=True
         )
-        self.condense = nn.Linear(both, encoded)  # W1; its width is not said
-        self.question = nn.Linear(encoded, encoded)  # W2
+        self.condense = nn.Linear(both, settings.condensed)  # W1
+        self.question = nn.Linear(settings.condensed, encoded)  # W2
         attentive = settings.passage_encoder == "attentive"
         self.attend = nn.Linear(both + encoded, settings.attention) if attentive else None
         self.weigh = nn.Linear(settings.attention, 1) if attentive else None
-        self.passage = nn.Linear(both, encoded) if attentive else None
+        self.shorten = None if attentive else nn.Linear(both, settings.condensed)  # kickout: W1 of its own
+        self.passage = nn.Linear(both if attentive else settings.condensed, encoded)
         self.compare = nn.Linear(4 * encoded, settings.scoring)
         self.judge = nn.Linear(settings.scoring, 1)
         self.dropout = nn.Dropout(settings.dropout)
+        self.dropout_inputs = nn.Dropout(settings.dropout_inputs)
         self.apply(_glorot)
+        for lstm in (self.spelling, self.context):
+            _remembering(lstm, settings.forget)
 
     def embed(self, vectors: Tensor, letters: Tensor, counts: Tensor) -> Tensor:
         """e^t and e^c side by side (Eq. 3.1, 3.2): vectors (words, width), letters (words, longest), 0 behind each."""
@@ -57,33 +61,35 @@ class QasaNetwork(nn.Module):
         )
         _, (last, _) = self.spelling(packed)  # (2, words, units): each direction's last
         spelt = torch.cat([last[0], last[1]], dim=-1) * (counts > 0)[:, None]
-        embedded: Tensor = self.dropout(torch.cat([vectors, spelt], dim=-1))
+        embedded: Tensor = self.dropout_inputs(torch.cat([vectors, spelt], dim=-1))
         return embedded
 
     def encode_question(self, words: Tensor, texts: WordTexts) -> Tensor:
         """q = W2 ReLU(W1 h + b1) + b2, h being the last states of both directions (Eq. 3.3 to 3.7): (texts, l)."""
         _, last = self._contextual(words, texts)
-        hidden = functional.relu(self.condense(self.dropout(last)))
+        hidden = functional.relu(self.condense(self.dropout_inputs(last)))
         encoded: Tensor = self.question(self.dropout(hidden))
         return encoded
 
     def encode_passage(self, words: Tensor, texts: WordTexts, question: Tensor) -> Tensor:
         """d, by attention that has read the question (Eq. 3.8 to 3.14); question: (texts, l), each passage's own."""
-        if self.attend is None or self.weigh is None or self.passage is None:
-            return self.encode_question(words, texts)
-        states, _ = self._contextual(words, texts)  # (texts, length, 2 z)
-        aware = torch.cat([states, question[:, None].expand(-1, states.shape[1], -1)], dim=-1)
-        logits = self.weigh(functional.relu(self.attend(self.dropout(aware))))[..., 0]  # (texts, length)
+        states, last = self._contextual(words, texts)  # (texts, length, 2 z), (texts, 2 z)
+        if self.attend is None or self.weigh is None:
+            assert self.shorten is not None
+            alone: Tensor = self.passage(self.dropout(functional.relu(self.shorten(self.dropout_inputs(last)))))
+            return alone
+        aware = self.dropout_inputs(torch.cat([states, question[:, None].expand(-1, states.shape[1], -1)], dim=-1))
+        logits = self.weigh(self.dropout(functional.relu(self.attend(aware))))[..., 0]  # (texts, length)
         real = torch.arange(states.shape[1], device=states.device) < texts.lengths.clamp(min=1)[:, None]
         shares = masked_softmax(logits, real, dim=1)
         summed = torch.einsum("tl,tlw->tw", shares, states)
-        encoded: Tensor = self.passage(self.dropout(summed))
+        encoded: Tensor = self.passage(self.dropout_inputs(summed))
         return encoded
 
     def score(self, question: Tensor, passage: Tensor) -> Tensor:
         """s = w ReLU(W [q, d, q * d, |q - d|] + b) + b (Eq. 3.15 to 3.17): (pairs, l) both, to (pairs,)."""
         both = torch.cat([question, passage, question * passage, (question - passage).abs()], dim=-1)
-        scores: Tensor = self.judge(self.dropout(functional.relu(self.compare(self.dropout(both)))))[..., 0]
+        scores: Tensor = self.judge(self.dropout(functional.relu(self.compare(self.dropout_inputs(both)))))[..., 0]
         return scores
 
     def forward(self, words: Tensor, questions: WordTexts, passages: WordTexts, group: Tensor) -> Tensor:
@@ -118,3 +124,11 @@ def _glorot(module: nn.Module) -> None:
         if isinstance(module, nn.Embedding) and name == "weight":
             with torch.no_grad():
                 parameter[0] = 0.0
+
+
+def _remembering(lstm: nn.LSTM, bias: float) -> None:
+    """Forget gates begin with a bias: with none they keep half of a cell at each word, and nothing after ten."""
+    with torch.no_grad():
+        for name, parameter in lstm.named_parameters():
+            if name.startswith("bias_ih"):
+                parameter[lstm.hidden_size : 2 * lstm.hidden_size] = bias

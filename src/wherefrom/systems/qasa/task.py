@@ -21,6 +21,7 @@ from wherefrom.train.task import TaskFacts
 
 _AT_A_TIME = 16  # questions, each with its whole list
 _TOP = (1, 3, 5)
+_ASKED = 500  # dev questions that tell whether a network is ready for hard negatives; training ones it knows by heart
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,14 @@ class QasaTask:
         return shares(self.ranked(model, self._lists.questions(True)))
 
     def adapt(self, model: nn.Module, stale: int) -> Mapping[str, Tensor]:
-        """Algorithm 3.1: after an epoch without a gain the n negatives that the best network ranks highest."""
+        """Algorithm 3.1: after an epoch without a gain the n negatives that the best network ranks highest.
+
+        A network that has learnt nothing yet goes on with random ones.
+        """
         wanted = self.settings.negatives
-        if wanted == "random" or (wanted == "mixed" and not stale):
-            return {}
         assert isinstance(model, QasaNetwork)
+        if wanted == "random" or (wanted == "mixed" and not (stale and self._ready(model))):
+            return {}
         positive = self._lists.column("list_positive")
         hard = numpy.full((len(self._learnt), self.settings.each), -1, numpy.int64)
         for row, (question, scores) in enumerate(zip(self._learnt, self.scores(model, self._learnt), strict=True)):
@@ -90,6 +94,13 @@ class QasaTask:
             worst = places[wrong[numpy.argsort(-scores[wrong], kind="stable")]][: self.settings.each]
             hard[row, : len(worst)] = worst
         return {"hard": torch.from_numpy(hard)}
+
+    def _ready(self, model: QasaNetwork) -> bool:
+        """Whether lists of dev are ranked clearly better than by chance."""
+        valid = self._lists.questions(True)
+        orders = self.ranked(model, valid[:: -(-len(valid) // _ASKED) or 1])
+        chance = sum(sum(order) / len(order) for order in orders if order)
+        return sum(any(order[:1]) for order in orders) >= self.settings.ready * chance
 
     def adapted(self, state: Mapping[str, Tensor]) -> None:
         self._hard = state["hard"].numpy() if "hard" in state else None

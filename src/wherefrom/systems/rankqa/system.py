@@ -263,7 +263,7 @@ def _tagged(settings: RankQARecipe) -> bool:
 
 def _trained_with(settings: RankQARecipe) -> dict[str, Any]:
     """What a re-ranker is trained with, as JSON has it."""
-    return plain({"task": asdict(settings.task), "loop": asdict(settings.loop)})
+    return plain({"task": asdict(settings.task), "loop": settings.loop.described()})
 
 
 def _digest(facts: Mapping[str, Any]) -> str:
