@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-_MOST_RUNS = 30_000  # remembered, about 300 bytes each
+_MOST_RUNS = 8_192  # remembered, about 500 bytes each: those of ordinary texts come again, and numbers hardly ever
 _LONGEST_RUN = 64  # characters of a run that is remembered; longer ones hardly come again
 
 _Span = tuple[int, int]

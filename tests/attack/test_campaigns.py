@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -223,9 +225,19 @@ def test_what_coverage_finds_would_be_told(tmp_path: Path, monkeypatch: pytest.M
             notes.hear("read", b"sound")
             notes.done = done
             notes.count()
-        (folder / "timeout-1").write_bytes(b"for ever")
+        for number, data in enumerate((b"for ever", b"only where it is watched", b"the end of it")):
+            (folder / f"timeout-{number}").write_bytes(data)
+
+    def read(path: Path) -> Iterator[str]:
+        while path.read_bytes() == b"for ever":
+            yield "read"
+        if path.read_bytes() == b"the end of it":
+            os._exit(3)
 
     monkeypatch.setattr(subprocess, "run", finds)
-    outcome = coverage.attempt(covered(".txt", tmp_path, inputs=4))
-    assert (outcome.tried, outcome.counts["read"]) == (4, 2)
-    assert [broke.kind for broke in outcome.broke] == ["an empty text", "the process dies: timeout in .txt"]
+    monkeypatch.setattr(coverage, "examined", read)
+    monkeypatch.setattr(coverage, "_PATIENCE", 1)
+    outcome = coverage.attempt(covered(".txt", tmp_path, inputs=6))
+    assert (outcome.tried, outcome.counts["read"]) == (6, 2)
+    assert outcome.counts["too long only while watched"] == 1
+    assert [broke.kind for broke in outcome.broke] == ["an empty text", *["the process dies: timeout in .txt"] * 2]

@@ -108,6 +108,7 @@ ATTACKS: dict[str, tuple[str, Callable[[], str | bytes]]] = {
     "empty lines of AsciiDoc": ("empty.adoc", lambda: "a\n" + "\n" * 16_000_000),
     "marks of AsciiDoc": ("marks.adoc", lambda: "link:a[<<a*a " * 50_000),
     "a line of a program": ("line.py", lambda: "x" * 10_000_000),
+    "empty lines of a program": ("empty.py", lambda: 'def a():\n    """' + "\n" * 1_000_000),
     "types of a program": ("types.c", lambda: ("a*" * 250 + "\n") * 1_000),
     "calls of a program": ("calls.js", lambda: ("  a(" * 100 + "\n") * 1_000),
     "a row of a page": ("row.html", lambda: "<table><tr>" + "<td>a</td>" * 60_000 + "</tr></table>"),

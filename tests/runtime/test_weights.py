@@ -105,6 +105,15 @@ def test_weights_of_ones_own_take_the_shipped_readers_tokenizer(tmp_path: Path) 
         _ = Weights(tmp_path / "made" / "weights").tokenizer
 
 
+def test_networks_that_share_a_tokenizer_share_its_memory(tmp_path: Path) -> None:
+    tokenizer = Weights(SHIPPED / "reader").tokenizer
+    assert Weights(SHIPPED / "matcher").tokenizer is tokenizer
+    assert Weights(SHIPPED / "reader").tokenizer is tokenizer
+    shutil.copy(SHIPPED / "reader" / "tokenizer.json", tmp_path)
+    (tmp_path / "settings.toml").write_text("")
+    assert Weights(tmp_path).tokenizer is not tokenizer
+
+
 def test_a_file_is_read_once_a_process_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shutil.copytree(SHIPPED / "yes-no", tmp_path / "own")
     read: list[Path] = []

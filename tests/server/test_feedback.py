@@ -35,8 +35,8 @@ def verdict_body(**changes: Any) -> dict[str, Any]:
         "question": "Who serviced the boiler?",
         "verdict": "right",
         "answer": "Marta",
-        "passages": ["boiler.md#0", "keys.txt#0", "gone.txt#7"],
-        "evidence": ["boiler.md#0"],
+        "passages": ["boiler.md#0", "keys.txt#0", "gone.txt#7", "boiler.md#" + "9" * 20, "boiler.md#-1"],
+        "evidence": ["boiler.md#0", "keys.txt#" + "9" * 20],
         **changes,
     }
 

@@ -33,28 +33,35 @@ def split(text: str, settings: SplitSettings | None = None, sections: Sequence[i
     # What a passage may hold, and the piece behind it; of a file of millions of sentences no more is kept at a time.
     pieces: list[tuple[Span, int]] = []
     taken = 0  # how many of these are in the passage before
+    # How many are in this one, their words, and how many at its end are headings: none is looked at twice.
+    held = length = headings = 0
     while True:
         pieces += islice(rest, 2 - len(pieces)) if len(pieces) < 2 else ()
         if taken >= len(pieces):
             return passages
-        last, length = 0, pieces[0][1]
-        while last + 1 < len(pieces) and (
-            last < taken
+        while held < len(pieces) and (
+            held <= taken
             or (
-                (length < settings.section or not _opens(borders, pieces[last][0], pieces[last + 1][0]))
-                and _closer(length, length + pieces[last + 1][1], settings.words)
+                (length < settings.section or not _opens(borders, pieces[held - 1][0], pieces[held][0]))
+                and _closer(length, length + pieces[held][1], settings.words)
             )
         ):
-            last += 1
-            length += pieces[last][1]
-            if last + 1 == len(pieces):
+            span, words = pieces[held]
+            held, length = held + 1, length + words
+            headings = headings + 1 if _is_heading(text, *span) else 0
+            if held == len(pieces):
                 pieces += islice(rest, 1)
-        while taken <= last - 1 and last + 1 < len(pieces) and _is_heading(text, *pieces[last][0]):
-            last -= 1  # a heading belongs to what follows it
+        last = held - 1
+        if held < len(pieces):  # a heading belongs to what follows it
+            last = max(last - headings, min(last, taken))
         passages.append((pieces[0][0][0], pieces[last][0][1]))
         ends_section = last + 1 < len(pieces) and _opens(borders, pieces[last][0], pieces[last + 1][0])
         repeats = last > 0 and pieces[last][1] <= settings.overlap and not ends_section
-        del pieces[: last if repeats else last + 1]
+        gone = last if repeats else last + 1
+        length -= sum(words for _, words in pieces[:gone])
+        held -= gone
+        headings = min(headings, held)
+        del pieces[:gone]
         taken = 1 if repeats else 0
 
 

@@ -7,10 +7,13 @@ environment before the import, which `import wherefrom` sees to.
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
+from contextlib import suppress
 from types import ModuleType
 
+_AS_ASKED = 1  # how an arena grows; 0 would double it each time
 _OFF = ("1", "true", "yes", "on")  # what onnxruntime takes for yes, in any letters
 
 
@@ -31,3 +34,16 @@ def onnxruntime() -> ModuleType:
 
     library: ModuleType = onnxruntime
     return library
+
+
+@functools.cache
+def share_arena() -> None:
+    """Let sessions that say `session.use_env_allocators` have one arena: each would keep the most it ever needed.
+
+    An arena gives nothing back before its session ends, and by itself takes twice as much each time it lacks room.
+    """
+    library = onnxruntime()
+    about = library.OrtMemoryInfo("Cpu", library.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, library.OrtMemType.DEFAULT)
+    growing = library.OrtArenaCfg({"max_mem": 0, "arena_extend_strategy": _AS_ASKED})
+    with suppress(Exception):  # of no base class of its own: the caller's own program has one, which then is ours too
+        library.create_and_register_allocator(about, growing)

@@ -80,21 +80,26 @@ class Weights:
         name = str(self.settings.get("tokenizer", "tokenizer.json"))  # one of another model's may do for this one
         # Weights of one's own, and those of wherefrom-lab, have no reader beside them.
         elsewhere = name == OF_THE_READER and not (self.folder / name).exists()
+        file = Weights(SHIPPED / "reader").file(Path(name).name) if elsewhere else self.file(name)
         try:
-            return Wordpieces.read(Weights(SHIPPED / "reader").file(Path(name).name) if elsewhere else self.file(name))
-        except ValueError as error:
+            facts = file.stat()
+            return _wordpieces(file.resolve(), facts.st_size, facts.st_mtime_ns)
+        except (OSError, ValueError) as error:
             raise self._broken(name, error) from error
 
     def session(self, threads: int, name: str = "model.onnx") -> InferenceSession:
         """An ONNX session. Its threads sleep while they wait: spinning ones stall everything else under load."""
         file = self.file(name)
-        from wherefrom.runtime.onnx import onnxruntime
+        from wherefrom.runtime.onnx import onnxruntime, share_arena
 
         library = onnxruntime()
+        share_arena()
         options = library.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        options.enable_mem_pattern = False  # plans of memory, kept for each shape of input: ours have hundreds
+        options.add_session_config_entry("session.use_env_allocators", "1")
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.x64quantprecision", "0" if sums_eight_bits_exactly() else "1")
         try:
@@ -158,6 +163,12 @@ def _shipping() -> set[Path]:
 def _hash(path: Path, _size: int, _changed: int) -> str:
     """The file's hash, worked out once a process as long as the file stays as it is."""
     return file_hash(path)
+
+
+@functools.lru_cache(maxsize=8)
+def _wordpieces(path: Path, _size: int, _changed: int) -> Wordpieces:
+    """One a process for all that read the file: its vocabulary, and what it remembers, are some megabytes."""
+    return Wordpieces.read(path)
 
 
 def sums_eight_bits_exactly(listing: Path = CPU_LISTING) -> bool:

@@ -19,12 +19,13 @@ from wherefrom.server.folder import ServerFolder
 from wherefrom.server.ingest_worker import IngestWorker
 from wherefrom.server.jobs import Job, Jobs
 from wherefrom.server.keys import Keys
+from wherefrom.server.memory import give_back
 from wherefrom.server.metrics import Metrics
 from wherefrom.server.rates import Rates
 
 _READERS = 4  # threads for documents and jobs; each keeps one connection to the database
 _LOOK_SECONDS = 0.1
-_METRICS_SECONDS = 5.0
+_LOOK_AT_SELF_SECONDS = 5.0
 
 _Result = TypeVar("_Result")
 
@@ -91,4 +92,5 @@ class ServerState:
     async def _look(self) -> None:
         while True:
             self.metrics.look(self.engine.under_way)
-            await asyncio.sleep(_METRICS_SECONDS)
+            await self.off_loop(give_back)
+            await asyncio.sleep(_LOOK_AT_SELF_SECONDS)

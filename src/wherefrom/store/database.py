@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from wherefrom.errors import DiskFull, LibraryDamaged, LibraryError, is_full
 
-_MOST_BLOBS = 20_000  # opened on one connection: CPython keeps a note of each, 90 bytes, until it is closed
+_MOST_BLOBS = 4_000  # opened on one connection: CPython keeps a note of each, 90 bytes, until it is closed
 _NAMES = ("connection", "passages", "checking")  # of a thread's connections
 # What keeps a sound database from being used.
 _UNUSABLE = ("BUSY", "CANTOPEN", "FULL", "IOERR", "LOCKED", "NOMEM", "PERM", "READONLY")
