@@ -442,7 +442,7 @@ def _calibrated_judge(settings: Settings, networks: _Networks) -> Judge:
 
     english = settings.index.language == "english"
     matcher = _matcher(settings.runtime.matcher) if english else None
-    second = SecondOpinion(networks.writer, settings.write.passages) if settings.judge.second else None
+    second = SecondOpinion(networks.writer, settings.write.passages) if settings.judge.second and english else None
     return CalibratedJudge(networks.reader, settings.index.language, matcher, second)
 
 

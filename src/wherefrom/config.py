@@ -192,7 +192,7 @@ class JudgeSettings:
     """Judging how likely the answer is right; where it is not, it is not given."""
 
     kind: Literal["lexical", "calibrated", "masque"] = "calibrated"  # by the reader; shared words; by the writer
-    second: bool = True  # calibrated: the writer network says what it thinks of the answer; a fifth more time
+    second: bool = True  # calibrated: the writer network says what it thinks of the answer; English; a fifth more time
     english_only: bool = True  # other languages are told to be out of reach; unless index.language is another one
     min_chance: float = 0.6  # below this the answer is "I don't know"; kept for precision 0.85 on unknown documents
 
