@@ -57,7 +57,13 @@ def site(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 def library_at(path: Path, *more: str) -> Library:
     """A library whose answers are the same whatever the default pipeline is, and need no weights."""
-    plain = ("rank.kind=none", "read.kind=sentence", "judge.kind=lexical", "write.kind=verbatim")
+    plain = (
+        "rank.kind=none",
+        "read.kind=sentence",
+        "judge.kind=lexical",
+        "judge.min_chance=0.5",
+        "write.kind=verbatim",
+    )
     return Library(path, resolve(overrides=[*plain, *more]))
 
 
