@@ -70,7 +70,7 @@ def test_the_picture_of_the_documentation_is_of_this_writer(library: Library) ->
     trace = library.ask(question, "sentence", min_chance=0.5)
     assert trace.answer is not None
     drawn = picture(library.explain(trace))
-    for label in (question, trace.answer.text, "the reader&#x27;s short answer", "passage 2: The emperor penguin"):
+    for label in (question, trace.answer.text, "the reader&#x27;s short answer", "passage 1: The emperor penguin"):
         assert f">{label}</text>" in shown
         assert f">{label}</text>" in drawn
 

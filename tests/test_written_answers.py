@@ -143,7 +143,8 @@ def test_the_folders_of_both_networks_are_known(settings: Settings, tiny_writer_
 
 
 def test_missing_weights_are_named_when_they_are_needed(tmp_path: Path) -> None:
-    settings = resolve(overrides=["write.kind=masque", f"runtime.writer={tmp_path / 'none'}"])
+    missing = f"runtime.writer={tmp_path / 'none'}"
+    settings = resolve(overrides=["write.kind=masque", "judge.second=false", missing])
     with Library(tmp_path / "library", settings) as library:
         library.put(DOCUMENTS)
         short = library.ask(QUESTION).answer  # is quoted: needs no weights

@@ -189,7 +189,7 @@ def test_the_recipe_is_that_of_the_saved_training() -> None:
     runs = Path(__file__).parents[3] / "runs" / "trainings"
     training, asked = (json.loads((runs / f"{name}.json").read_text()) for name in ("asker", "asked"))
     settings: AskerSettings = settings_of(system.DEFAULTS, ABOUT.recipe)
-    assert plain(asdict(settings.loop)) == {**training["settings"], "group_warmups": {}}  # later than the training
+    assert plain(settings.loop.described()) == {**training["settings"], "group_warmups": {}}  # later than the training
     assert {**asdict(settings.task), "network": asdict(settings.network)} == training["task"]["settings"]
     assert asdict(settings.asking) == asked["asking"]
 

@@ -253,7 +253,7 @@ def test_the_recipes_are_those_of_the_shipped_trainings(name: str) -> None:
     trained = shipped["training"] if name == "drqa-again.toml" else shipped["start"]["training"]
     assert asdict(settings.network) == trained["task"]["settings"].pop("network")
     assert asdict(settings.task) == trained["task"]["settings"]
-    ours, theirs = asdict(settings.loop), trained["settings"]
+    ours, theirs = settings.loop.described(), trained["settings"]
     for loop in (ours, theirs):
         loop.pop("checkpoint_every")  # touches nothing that is learnt
     assert not ours.pop("group_warmups")  # later than the training

@@ -21,7 +21,7 @@ from wherefrom.train.task import TaskFacts
 
 _AT_A_TIME = 16  # questions, each with its whole list
 _TOP = (1, 3, 5)
-_ASKED = 500  # dev questions that tell whether a network is ready for hard negatives; training ones it knows by heart
+_READY_BY = 500  # dev questions that tell whether a network is ready for hard negatives; others it knows by heart
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class QasaTask:
     def _ready(self, model: QasaNetwork) -> bool:
         """Whether lists of dev are ranked clearly better than by chance."""
         valid = self._lists.questions(True)
-        orders = self.ranked(model, valid[:: -(-len(valid) // _ASKED) or 1])
+        orders = self.ranked(model, valid[:: -(-len(valid) // _READY_BY) or 1])
         chance = sum(sum(order) / len(order) for order in orders if order)
         return sum(any(order[:1]) for order in orders) >= self.settings.ready * chance
 
